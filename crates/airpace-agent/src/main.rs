@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         Ok(program) => program,
         Err(code) => return code,
     };
-    program.verbosity.start_logging();
+    let _log = program.verbosity.start_logging();
     failure::exit_code(match program.command {
         Command::Run(args) => agent::run(&args),
         Command::Keygen(args) => keygen::run(&args),

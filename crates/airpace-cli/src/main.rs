@@ -19,6 +19,6 @@ fn main() -> ExitCode {
         Ok(program) => program,
         Err(code) => return code,
     };
-    program.verbosity.start_logging();
+    let _log = program.verbosity.start_logging();
     failure::exit_code(commands::run(program.command))
 }

@@ -40,6 +40,12 @@ pub enum QuantityError {
         /// A valid value of the kind.
         example: &'static str,
     },
+    /// No link has such a rate.
+    #[error("`{text}` is too large: rates are 1 Tbit/s at most")]
+    RateTooLarge {
+        /// What was given.
+        text: String,
+    },
     /// The number cannot be represented.
     #[error("`{text}` is too large or finer than {finest}")]
     OutOfRange {
@@ -49,6 +55,10 @@ pub enum QuantityError {
         finest: &'static str,
     },
 }
+
+/// Largest rate, twenty times that of the fastest radio: a load beyond it is a slip, and would take
+/// a simulation hours.
+const RATE_MOST_BPS: u64 = 1_000_000_000_000;
 
 /// A kind of quantity, and the texts for its errors.
 struct Kind {
@@ -298,7 +308,13 @@ impl fmt::Display for Span {
 impl FromStr for Rate {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<Self, QuantityError> {
-        RATE.parse(text).map(|bps| Self(BitRate::from_bps(bps)))
+        let bps = RATE.parse(text)?;
+        if bps > RATE_MOST_BPS {
+            return Err(QuantityError::RateTooLarge {
+                text: text.to_owned(),
+            });
+        }
+        Ok(Self(BitRate::from_bps(bps)))
     }
 }
 

@@ -1,5 +1,7 @@
 //! The reports of stations and the allocations of controllers.
 
+pub mod claims;
+
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 

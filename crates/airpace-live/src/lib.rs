@@ -9,6 +9,7 @@
 
 pub mod agent;
 pub mod edge;
+mod journal;
 pub mod keys;
 pub mod packet;
 pub mod proxy;

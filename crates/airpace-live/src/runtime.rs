@@ -1,23 +1,17 @@
-//! What the loops of proxy and agent share: waiting, the clock, telemetry files.
+//! What the loops of proxy and agent share: waiting, the clock.
 
 use crate::crypto::Tunnel;
 use airpace_api::config::TunConfig;
 use airpace_core::wire::tcp;
 use airpace_edge::tunnel::{self, SEAL_HEAD, SEAL_TAIL};
 use airpace_net::clock::Clock;
-use airpace_net::files;
 use airpace_net::netlink::RouteEvents;
 use airpace_net::poll::{Interest, Poller};
 use airpace_net::realtime;
 use airpace_net::udp::UdpSocket;
 use airpace_units::Time;
-use anyhow::Context as _;
 use core::time::Duration;
-use serde::Serialize;
-use std::fs::File;
-use std::io::{self, BufWriter, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
 
 /// A file that ends a loop when it becomes readable: [`airpace_net::signals::Signals`] in a
 /// program, one end of a socket pair in a test's thread. Nothing is read from it.
@@ -192,63 +186,6 @@ pub(crate) fn start_clock() -> (Clock, Duration) {
     (clock, epoch)
 }
 
-/// The telemetry file, if there is one: one JSON object per line.
-pub(crate) struct Journal {
-    file: Option<BufWriter<File>>,
-    /// Whether something was written since the last flush.
-    dirty: bool,
-}
-
-impl Journal {
-    /// Appends to the file at `path`; without a path nothing is written.
-    pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<Self> {
-        let file = match path {
-            Some(path) => {
-                let file = files::append(path);
-                let file = file.with_context(|| format!("telemetry file {}", path.display()))?;
-                Some(BufWriter::new(file))
-            }
-            None => None,
-        };
-        Ok(Self { file, dirty: false })
-    }
-
-    /// Writes one record.
-    pub(crate) fn write(&mut self, record: &impl Serialize) {
-        let Some(file) = &mut self.file else { return };
-        self.dirty = true;
-        let written = serde_json::to_writer(&mut *file, record)
-            .map_err(io::Error::from)
-            .and_then(|()| file.write_all(b"\n"));
-        self.stop_on_error(written);
-    }
-
-    /// Makes the records written so far visible to readers of the file.
-    pub(crate) fn flush(&mut self) {
-        if let Some(file) = self.file.as_mut().filter(|_| self.dirty) {
-            self.dirty = false;
-            let flushed = file.flush();
-            self.stop_on_error(flushed);
-        }
-    }
-
-    /// Ends the telemetry after an error. A full disk must not stop the datapath.
-    fn stop_on_error(&mut self, result: io::Result<()>) {
-        let Err(error) = result else { return };
-        tracing::warn!(%error, "telemetry stopped: the file cannot be written; packets are still forwarded");
-        if let Some(file) = self.file.take() {
-            // Dropping the writer would try once more to write the rest of its buffer.
-            let _ = file.into_parts();
-        }
-    }
-
-    /// Whether records are still written.
-    #[cfg(test)]
-    pub(crate) const fn is_open(&self) -> bool {
-        self.file.is_some()
-    }
-}
-
 /// Logs how many datagrams were dropped for each reason.
 pub(crate) fn log_drops(counts: &tunnel::Counts) {
     for reason in tunnel::Reason::ALL {
@@ -256,21 +193,5 @@ pub(crate) fn log_drops(counts: &tunnel::Counts) {
         if dropped > 0 {
             tracing::info!(dropped, reason = reason.name(), "datagrams dropped");
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_full_disk_ends_telemetry_and_nothing_else() {
-        let mut journal = Journal::open(Some(Path::new("/dev/full"))).unwrap();
-        journal.write(&"a record");
-        assert!(journal.is_open(), "it is buffered");
-        journal.flush();
-        assert!(!journal.is_open());
-        journal.write(&"another");
-        journal.flush();
     }
 }

@@ -1,9 +1,12 @@
 //! `airpace proxy` and `airpace agent`: their configuration, and how they end.
 
 use crate::shared::{Folder, airpace, assert_refused, assert_refused_at_line, folder, json};
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::fs::{OpenOptions, Permissions};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 const STATION: &str = "[[station]]\nname = \"laptop\"\naddress = \"10.77.0.2\"";
 
@@ -16,6 +19,8 @@ fn proxy_file(folder: &Folder, edit: impl Fn(String) -> String) -> PathBuf {
     );
     let path = folder.path().join("proxy.toml");
     std::fs::write(&path, edit(text)).unwrap();
+    // It holds a private key.
+    std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
     path
 }
 
@@ -28,6 +33,8 @@ fn agent_file(folder: &Folder, edit: impl Fn(String) -> String) -> PathBuf {
     );
     let path = folder.path().join("agent.toml");
     std::fs::write(&path, edit(text)).unwrap();
+    // It holds a private key.
+    std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
     path
 }
 
@@ -225,7 +232,8 @@ fn stopped_by(signal: &str, verb: &str, config: &Path) -> Option<(Option<i32>, S
     }
     stderr.read_to_string(&mut log).unwrap();
     let code = child.wait().unwrap().code();
-    if log.contains("not permitted") || log.contains("/dev/net/tun") {
+    let has_run = log.contains("INFO");
+    if !has_run && (log.contains("not permitted") || log.contains("/dev/net/tun")) {
         eprintln!("SKIPPED: this system allows no namespaces or no TUN: {log}");
         return None;
     }
@@ -246,4 +254,61 @@ fn ctrl_c_ends_proxy_and_agent_with_130_and_a_service_stop_with_0() {
             assert_eq!(code, Some(should), "{verb} {signal}: {log}");
         }
     }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the test is about real time")]
+fn a_stalled_log_and_telemetry_pipe_do_not_keep_the_proxy_from_ending_within_a_second() {
+    let folder = folder("stalled");
+    let telemetry = folder.path().join("telemetry");
+    let made = Command::new("mkfifo").arg(&telemetry).status().unwrap();
+    assert!(made.success());
+    // A pipe holds 64 KiB; nobody reads from either.
+    let full = [b'\n'; 1 << 16];
+    let mut telemetry_ends = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(&telemetry)
+        .unwrap();
+    telemetry_ends.write_all(&full).unwrap();
+    let path = proxy_file(&folder, |text| {
+        format!("telemetry = {:?}\n{text}", telemetry.display().to_string())
+    });
+    if stopped_by("TERM", "proxy", &path).is_none() {
+        return;
+    }
+    let (_reader, mut stderr) = std::io::pipe().unwrap();
+    stderr.write_all(&full).unwrap();
+    let mut child = Command::new("unshare")
+        .args([
+            "-rnm",
+            env!("CARGO_BIN_EXE_airpace"),
+            "-vv",
+            "proxy",
+            "--config",
+        ])
+        .arg(&path)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(stderr)
+        .spawn()
+        .unwrap();
+    // It has no way to say that it runs.
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(child.try_wait().unwrap().is_none(), "it runs");
+    let begin = Instant::now();
+    let pid = child.id().to_string();
+    Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+    let code = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status.code();
+        }
+        if begin.elapsed() > Duration::from_secs(5) {
+            child.kill().unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let took = begin.elapsed();
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    assert_eq!(code, Some(0));
 }

@@ -1,25 +1,24 @@
 //! Checks reports and converts them to the quantities that laws use.
 
+use crate::report::claims::{LEVEL_MAX, PHY_RANGE_BPS};
 use crate::report::{LevelSource, Sensor, SlotReport};
 use airpace_units::Time;
 
 /// Bytes of acknowledgements per byte sent, at the most: a segment of 1448 bytes is answered with 66
 /// bytes, usually every other one.
 const ACKNOWLEDGEMENTS: f64 = 0.1;
-/// Levels above this do not occur in any standard (EHT: 1024 MPDUs, each an A-MSDU of at most a few
-/// packets).
-const LEVEL_MAX: f64 = 4096.0;
 /// Rounds longer than this do not occur at a working access point, seconds.
 const ROUND_MAX_S: f64 = 30.0;
 /// The last frames' rate counts if it differs by more than this factor from the slot's mean.
 const RATE_CHANGE: f64 = 1.2;
+/// Largest share of late packets that counts. An access point lowers the PHY rate before so many
+/// packets have to be sent again.
+const LATE_MOST: f64 = 0.75;
 /// Reports of slots outside this range are ignored, seconds. In less than the lower bound hardly a
 /// frame ends, so rates per second mean nothing; an agent's first slot can be that short. Slots
 /// longer than the upper bound do not come from an agent: it extends a slot to four times its length
 /// at most, and slots are at most 100 s long in scenarios (10 s live).
 const LENGTH_RANGE_S: (f64, f64) = (0.5e-3, 400.0);
-/// PHY rates outside this range do not occur in 802.11 (1 Mbit/s to 46 Gbit/s).
-const PHY_RANGE_BPS: (f64, f64) = (0.5e6, 100e9);
 
 /// The quantities of a consistent report.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -90,8 +89,8 @@ impl Sample {
         let level = report.level();
         let round_s = report.round_s();
         let forward = report.span.is_none_or(|(first, last)| last >= first);
-        let plausible =
-            level.is_none_or(|l| l <= LEVEL_MAX) && round_s.is_none_or(|d| d < ROUND_MAX_S);
+        let plausible = level.is_none_or(|l| l <= f64::from(LEVEL_MAX))
+            && round_s.is_none_or(|d| d < ROUND_MAX_S);
         (credible && forward && plausible).then(|| Self {
             length_s,
             frames: f64::from(report.frames),
@@ -104,7 +103,7 @@ impl Sample {
             sent_pps: (report.sender.sent_packets > 0)
                 .then(|| f64::from(report.sender.sent_packets) / length_s),
             held_pps: f64::from(report.sender.held_packets) / length_s,
-            late_share: (f64::from(report.late) / f64::from(report.packets.max(1))).min(1.0),
+            late_share: (f64::from(report.late) / f64::from(report.packets.max(1))).min(LATE_MOST),
             packet_bytes: mean_packet_bytes(report),
             phy_bps: current_phy_bps(report)
                 .filter(|r| (PHY_RANGE_BPS.0..=PHY_RANGE_BPS.1).contains(r)),

@@ -14,6 +14,7 @@
 //! slots the law is told when packets begin or cease to wait for a station's pacer, and may change
 //! the rates.
 
+mod allowance;
 mod bursts;
 mod config;
 mod interactive;
@@ -43,7 +44,8 @@ use airpace_core::pace::Account;
 use airpace_core::packet::Packet;
 use airpace_core::phy::AccessCategory;
 use airpace_core::queue::Dropped;
-use airpace_core::report::SlotReport;
+use airpace_core::report::claims::Ledger;
+use airpace_core::report::{Sensor, SlotReport};
 use airpace_units::{StationId, Time};
 use bursts::Bursts;
 use core::time::Duration;
@@ -61,6 +63,10 @@ pub const GATHER_SHARE: u32 = 4;
 /// A report on less than this share of a slot was cut because of news, or is what was left of a cut
 /// slot.
 const URGENT_SHARE: f64 = 0.85;
+
+/// Least time between decisions on early reports, per station of the proxy: each decision sets the
+/// rates of all.
+const DECISION_PER_STATION: Duration = Duration::from_micros(20);
 
 /// The proxy's decisions, for packets of type `P`. Stations are numbered as in the configuration.
 pub struct Proxy<P> {
@@ -211,6 +217,13 @@ impl<P: Packet> Proxy<P> {
         }
         let station = &mut self.stations[idx];
         station.heard_at = now;
+        // A report that is not counted leaves what was sent to the next one.
+        if !station.allowance.takes(now, self.config.slot) {
+            self.counts.crowding_reports += 1;
+            station.rejected_reports += 1;
+            self.events.extend(station.tell_of_rejected(now, idx));
+            return;
+        }
         if station.dry_run && station.queue.is_empty() && !station.would_hold(now) {
             station.account.empty(now);
         }
@@ -221,10 +234,16 @@ impl<P: Packet> Proxy<P> {
         report.sender = station.account.close(now, report.length, slots);
         report.sender.backlogged |= station.load_bytes.is_some();
         report.sender.marked = station.was_marked();
-        station.last_report = Some(report.clone());
-        let is_cut = report.length < self.config.slot.mul_f64(URGENT_SHARE);
         // The agent of an idle station, which may extend its slots, tells at once that frames come.
         let has_begun = station.may_extend && report.frames >= ENOUGH_FRAMES;
+        // What a passive sensor tells was held against what was sent where it was measured.
+        if report.sensor == Sensor::Agent && station.ledger.correct(&mut report) {
+            self.counts.corrected_reports += 1;
+            station.rejected_reports += 1;
+            self.events.extend(station.tell_of_rejected(now, idx));
+        }
+        station.last_report = Some(report.clone());
+        let is_cut = report.length < self.config.slot.mul_f64(URGENT_SHARE);
         let is_joined = station.reported;
         if is_joined {
             // Reports that were held up arrive together: they count as one of a longer slot.
@@ -266,9 +285,10 @@ impl<P: Packet> Proxy<P> {
 
     /// When the law may decide next on the news of one station.
     fn soonest_urgent_decision(&self) -> Time {
-        self.last_decision.map_or(Time::ZERO, |last| {
-            last.saturating_add(self.config.slot / 20)
-        })
+        let stations = u32::try_from(self.stations.len()).unwrap_or(u32::MAX);
+        let pause = (self.config.slot / 20).max(DECISION_PER_STATION.saturating_mul(stations));
+        self.last_decision
+            .map_or(Time::ZERO, |last| last.saturating_add(pause))
     }
 
     /// Counts a packet of `bytes` that has come from a station: it took airtime on its way.
@@ -311,6 +331,7 @@ impl<P: Packet> Proxy<P> {
         paced.known_to_wait = false;
         if connected {
             paced.account = Account::new(now);
+            paced.ledger = Ledger::default();
             if self.config.start == StartRate::FromLaw && self.law.is_some() {
                 // The next decision introduces it to the law, and need not wait for it.
                 self.pending

@@ -22,7 +22,8 @@ pub enum Mode {
     Controlled,
     /// Reports have been missing for some slots: a conservative rate.
     Conservative,
-    /// Reports have been missing for long: everything passes unshaped.
+    /// Reports have been missing for long: the station has the share of one that no sensor sees. A law
+    /// that cannot tell it lets everything pass.
     Unshaped,
 }
 
@@ -74,7 +75,10 @@ pub(super) fn granted<P>(station: &PacedStation<P>, config: &ProxyConfig) -> Opt
         return None;
     }
     match station.mode {
-        Mode::Away | Mode::Unshaped => None,
+        Mode::Away => None,
+        // A law that is told what is sent to the station gives it a share. With any other law, and
+        // until the first decision, everything passes.
+        Mode::Unshaped => station.allocation,
         Mode::Starting => station.allocation.or_else(|| start(station, config)),
         Mode::Conservative => {
             let conservative = fixed(station, config.fallback.rate, config);

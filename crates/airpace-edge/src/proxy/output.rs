@@ -72,6 +72,13 @@ pub enum Event {
         /// The least latency that seems feasible, seconds.
         least_s: f64,
     },
+    /// Reports of a station were corrected or left out: they claim what cannot be, or too many come.
+    ReportsRejected {
+        /// The station.
+        station: usize,
+        /// How many so far.
+        reports: u64,
+    },
     /// More stations than before appear to have their bottleneck elsewhere than at the access
     /// point.
     BottleneckElsewhere {
@@ -99,6 +106,11 @@ impl core::fmt::Display for Event {
                  within {:.1} ms, which seems to be the least; ask for more, or leave it to an aim",
                 least_s * 1e3
             ),
+            Self::ReportsRejected { station, reports } => write!(
+                f,
+                "station {station}: {reports} of its reports claim what cannot be, or came too often, and \
+                 were corrected or left out"
+            ),
             Self::BottleneckElsewhere { stations } => write!(
                 f,
                 "stations whose bottleneck appears to lie elsewhere than at the access point: {stations} \
@@ -115,6 +127,10 @@ pub struct Counts {
     pub away: u64,
     /// Reports that were repeated or are of no station.
     pub bad_reports: u64,
+    /// Reports that claimed what contradicts the standard or what was sent, and were corrected.
+    pub corrected_reports: u64,
+    /// Reports that did not count because more than one per half slot came.
+    pub crowding_reports: u64,
 }
 
 /// Why a proxy cannot begin.

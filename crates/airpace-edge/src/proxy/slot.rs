@@ -11,6 +11,7 @@ impl<P: Packet> Proxy<P> {
     /// records.
     pub(super) fn decide(&mut self, now: Time) {
         self.last_decision = Some(now);
+        self.report_unseen(now);
         self.pending.sort_by_key(|report| report.station);
         if let Some(law) = &mut self.law
             && !self.pending.is_empty()
@@ -45,6 +46,18 @@ impl<P: Packet> Proxy<P> {
         }
         self.reported = 0;
         self.pending.clear();
+    }
+
+    /// Tells the law what is sent to stations that have not reported for long. It gives each its
+    /// share of the air, as if it had a backlog: silence must not pay.
+    fn report_unseen(&mut self, now: Time) {
+        let takes_unseen = self.law.as_ref().is_some_and(|law| law.takes_news());
+        let (slot, pending) = (self.config.slot, &mut self.pending);
+        for station in &mut self.stations {
+            if takes_unseen && station.mode == Mode::Unshaped && !station.reported {
+                pending.extend(station.unseen_report(now, slot));
+            }
+        }
     }
 
     /// Makes a record of every station's slot.

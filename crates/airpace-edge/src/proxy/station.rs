@@ -1,13 +1,15 @@
 //! What the proxy keeps per station: the queue, the pacer, the mode, and the account of the slot.
 
+use super::allowance::Allowance;
 use super::interactive::{AirtimeBudget, FastLane, Way};
 use super::turns::Place;
-use super::{Mode, ProxyConfig, StationConfig, mode};
+use super::{Event, Mode, ProxyConfig, StationConfig, mode};
 use airpace_core::pace::{Account, Pacer};
 use airpace_core::packet::Packet;
 use airpace_core::phy::AccessCategory;
 use airpace_core::queue::DualQueue;
-use airpace_core::report::{Allocation, SlotReport};
+use airpace_core::report::claims::Ledger;
+use airpace_core::report::{Allocation, Sensor, SlotReport};
 use airpace_units::{BitRate, StationId, Time};
 use core::time::Duration;
 use hdrhistogram::Histogram;
@@ -17,6 +19,9 @@ use hdrhistogram::Histogram;
 /// instead; with the pacer's burst this makes one millisecond. Lateness of user-space timers on a
 /// busy two-core machine: 0.1 ms at the median, 2.6 ms at the 99th percentile.
 const CATCH_UP: Duration = Duration::from_micros(800);
+
+/// Least time between two messages about a station's rejected reports.
+const TOLD_EVERY: Duration = Duration::from_secs(60);
 
 /// CoDel's target is at least the time in which this many packets leave.
 const CODEL_PACKETS: f64 = 4.0;
@@ -61,6 +66,15 @@ pub(super) struct PacedStation<P> {
     /// Nothing paced leaves before.
     not_before: Time,
     pub(super) account: Account,
+    /// What was sent and not received yet, against which reports are held.
+    pub(super) ledger: Ledger,
+    pub(super) allowance: Allowance,
+    /// Reports that were corrected, or did not count because there were too many.
+    pub(super) rejected_reports: u64,
+    /// When the operator was last told of them.
+    rejected_told: Option<Time>,
+    /// When the law is next told of what is sent although the station does not report.
+    pub(super) next_unseen: Time,
     /// Packets that the low-latency queue had marked at the last report.
     marks_before: u64,
     pub(super) slot: SlotStatistics,
@@ -148,6 +162,11 @@ impl<P: Packet> PacedStation<P> {
             phase: station.phase,
             not_before: Time::ZERO,
             account: Account::new(Time::ZERO),
+            ledger: Ledger::default(),
+            allowance: Allowance::NEW,
+            rejected_reports: 0,
+            rejected_told: None,
+            next_unseen: Time::ZERO,
             marks_before: 0,
             slot: SlotStatistics::new(config.records),
             fast_lane: config
@@ -182,7 +201,8 @@ impl<P: Packet> PacedStation<P> {
     }
 
     pub(super) fn has_load(&self) -> bool {
-        self.load_bytes.is_some() && self.connected && !self.pacer.is_unshaped()
+        let is_paced = !self.pacer.is_unshaped() && self.mode != Mode::Unshaped;
+        self.load_bytes.is_some() && self.connected && is_paced
     }
 
     /// Whether the station's report brings the decision nearer: those of stations that may extend
@@ -252,6 +272,34 @@ impl<P: Packet> PacedStation<P> {
         };
         let lane = self.fast_lane.as_mut()?;
         lane.category(now, self.queue.last_served(), bytes, &way, budget)
+    }
+
+    /// The event that tells of rejected reports, once a minute at most.
+    pub(super) fn tell_of_rejected(&mut self, now: Time, station: usize) -> Option<Event> {
+        let is_due = self
+            .rejected_told
+            .is_none_or(|told| now.saturating_since(told) >= TOLD_EVERY);
+        is_due.then(|| {
+            self.rejected_told = Some(now);
+            Event::ReportsRejected {
+                station,
+                reports: self.rejected_reports,
+            }
+        })
+    }
+
+    /// What was sent to a station that does not report, as a report of a station that no sensor
+    /// sees; `None` if the last one is less than a slot old.
+    pub(super) fn unseen_report(&mut self, now: Time, slot: Duration) -> Option<SlotReport> {
+        if now < self.next_unseen {
+            return None;
+        }
+        self.next_unseen = now.saturating_add(slot);
+        let mut report = SlotReport::silent(self.id, slot);
+        report.sensor = Sensor::None;
+        report.sender = self.account.close(now, slot, 1);
+        report.sender.marked = self.was_marked();
+        Some(report)
     }
 
     /// Whether the low-latency queue has marked packets since the last call.

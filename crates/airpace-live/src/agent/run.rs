@@ -10,8 +10,9 @@ use crate::batch::Batch;
 use crate::capture::{Monitor, SNAP};
 use crate::crypto::{NoiseIk, Tunnel, random_key};
 use crate::device::{Device, Restoration};
+use crate::journal::Journal;
 use crate::keys::{self, KeyPair};
-use crate::runtime::{self, Journal, Loop, Stop};
+use crate::runtime::{self, Loop, Stop};
 use crate::warnings;
 use airpace_api::config::{AgentConfig, AgentMode};
 use airpace_core::wire::{encap, ip};
@@ -341,7 +342,6 @@ impl RunningAgent<'_> {
             TrafficClass::DEFAULT,
         );
         self.journal.write(&record);
-        self.journal.flush();
         true
     }
 

@@ -7,8 +7,9 @@ use super::run::open_monitor;
 use crate::batch::Batch;
 use crate::capture::{Monitor, SNAP};
 use crate::crypto::{NoiseIk, Tunnel, random_key};
+use crate::journal::Journal;
 use crate::keys::{self, KeyPair};
-use crate::runtime::{self, Journal, Stop};
+use crate::runtime::{self, Stop};
 use crate::warnings;
 use airpace_api::config::AgentConfig;
 use airpace_core::wire::ethernet::Ethernet;
@@ -181,7 +182,6 @@ impl SensorAgent<'_> {
             TrafficClass::DEFAULT,
         );
         self.journal.write(&record);
-        self.journal.flush();
         self.choose_source(poller);
     }
 

@@ -81,7 +81,6 @@ impl RunningEdge {
             slot.air_of_others = self.inline.air_of_others(record.medium);
             self.journal.write(&slot);
         }
-        self.journal.flush();
         Ok(())
     }
 

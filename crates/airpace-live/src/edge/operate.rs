@@ -2,7 +2,7 @@
 
 use super::run::RunningEdge;
 use super::{settings, status};
-use crate::runtime::Journal;
+use crate::journal::Journal;
 use airpace_api::config::EdgeConfig;
 use airpace_api::mac::MacAddress;
 use airpace_api::operator::{ApStatus, EdgeReply, EdgeRequest, EdgeStatus};

@@ -1,5 +1,6 @@
 //! One line of telemetry per station and slot in which something happened.
 
+use crate::journal::RowBudget;
 use airpace_api::mac::MacAddress;
 use airpace_api::telemetry::EdgeSlot;
 use airpace_core::report::{Sensor, SlotReport};
@@ -17,13 +18,19 @@ const MOST_ROWS: u32 = 4000;
 
 /// Decides which records become rows: those of slots in which something happened, and one a second
 /// of every other station, but never more than the file can take for long.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct RowFilter {
     stations: HashMap<MacAddr, LastRow>,
-    /// When the second began that runs, and the rows in it.
-    since: Time,
-    rows: u32,
-    left_out: u64,
+    budget: RowBudget,
+}
+
+impl Default for RowFilter {
+    fn default() -> Self {
+        Self {
+            stations: HashMap::new(),
+            budget: RowBudget::new(MOST_ROWS),
+        }
+    }
 }
 
 /// What a station's last row said.
@@ -57,21 +64,16 @@ impl RowFilter {
         if !(is_active || is_due) {
             return false;
         }
-        if record.at >= self.since.saturating_add(Duration::from_secs(1)) {
-            (self.since, self.rows) = (record.at, 0);
-        }
-        if self.rows >= MOST_ROWS {
-            self.left_out += 1;
+        if !self.budget.takes(record.at) {
             return false;
         }
-        self.rows += 1;
         (last.at, last.mode, last.sensor) = (record.at, record.mode, sensor);
         true
     }
 
     /// Rows that were left out because there were too many.
     pub(super) const fn left_out(&self) -> u64 {
-        self.left_out
+        self.budget.left_out()
     }
 
     /// Forgets a station that has left.

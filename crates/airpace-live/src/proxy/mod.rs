@@ -47,6 +47,10 @@ pub struct Counts {
     pub away: u64,
     /// Authentic reports that were malformed or repeated.
     pub bad_reports: u64,
+    /// Reports that claimed what contradicts the standard or what was sent, and were corrected.
+    pub corrected_reports: u64,
+    /// Reports that did not count because more than one per half slot came.
+    pub crowding_reports: u64,
 }
 
 /// What a proxy counted from its start to its end.

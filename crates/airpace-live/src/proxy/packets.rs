@@ -5,6 +5,7 @@ use super::addresses::StationAddresses;
 use super::settings;
 use super::{Counts, Output, ProxyError};
 use crate::device::Intake;
+use crate::journal::RowBudget;
 use crate::packet::{PacketBuf, Pool};
 use airpace_api::config::ProxyConfig;
 use airpace_api::telemetry::ProxySlot;
@@ -28,7 +29,11 @@ pub struct PacketProxy {
     pool: Pool,
     unroutable: u64,
     malformed_reports: u64,
+    rows: RowBudget,
 }
+
+/// Most records of all stations together per second, less than 1 MB/s.
+const MOST_ROWS: u32 = 1300;
 
 impl PacketProxy {
     /// A proxy without connected stations. `epoch` is the wall-clock time since 1970 at
@@ -52,6 +57,7 @@ impl PacketProxy {
             pool: Pool::default(),
             unroutable: 0,
             malformed_reports: 0,
+            rows: RowBudget::new(MOST_ROWS),
         })
     }
 
@@ -63,11 +69,18 @@ impl PacketProxy {
     /// What was dropped so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let proxy::Counts { away, bad_reports } = *self.proxy.counts();
+        let proxy::Counts {
+            away,
+            bad_reports,
+            corrected_reports,
+            crowding_reports,
+        } = *self.proxy.counts();
         Counts {
             unroutable: self.unroutable,
             away,
             bad_reports: bad_reports + self.malformed_reports,
+            corrected_reports,
+            crowding_reports,
         }
     }
 
@@ -147,9 +160,22 @@ impl PacketProxy {
     }
 
     /// The next record of a station's slot.
+    ///
+    /// All stations together get at most [`MOST_ROWS`] records per second; the others are counted
+    /// and left out.
     pub fn poll_record(&mut self) -> Option<ProxySlot> {
-        let record = self.proxy.poll_record()?;
-        Some(self.telemetry(&record))
+        loop {
+            let record = self.proxy.poll_record()?;
+            if self.rows.takes(record.at) {
+                return Some(self.telemetry(&record));
+            }
+        }
+    }
+
+    /// Records that were left out because there were too many.
+    #[must_use]
+    pub const fn records_left_out(&self) -> u64 {
+        self.rows.left_out()
     }
 
     /// When [`PacketProxy::poll`] or [`PacketProxy::handle_timeout`] must be called next.
@@ -188,6 +214,10 @@ impl PacketProxy {
             ..
         } = event
         else {
+            if let Event::ReportsRejected { station, reports } = event {
+                let station = &self.names[*station];
+                return tracing::warn!(%station, reports, "reports claim what cannot be, or come too often: corrected or left out");
+            }
             // Warnings about the medium.
             return tracing::warn!("{event}");
         };

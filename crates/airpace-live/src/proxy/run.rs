@@ -5,8 +5,9 @@ use super::{Output, PacketProxy, Totals};
 use crate::batch::Batch;
 use crate::crypto::{NoiseIk, Tunnel, random_key};
 use crate::device::{Device, Restoration};
+use crate::journal::Journal;
 use crate::keys::{self, KeyPair};
-use crate::runtime::{self, Journal, Loop, Stop};
+use crate::runtime::{self, Loop, Stop};
 use crate::warnings;
 use airpace_api::config::{Cipher, MAX_STATIONS, ProxyConfig};
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
@@ -201,7 +202,6 @@ impl RunningProxy {
         while let Some(record) = self.packets.poll_record() {
             self.journal.write(&record);
         }
-        self.journal.flush();
     }
 
     /// Sends everything that may leave now; returns `false` if the socket's buffer is full.
@@ -327,6 +327,10 @@ impl RunningProxy {
             unroutable = counts.unroutable,
             away = counts.away,
             bad_reports = counts.bad_reports,
+            telemetry_left_out = self.packets.records_left_out(),
+            telemetry_lost = self.journal.lost(),
+            corrected_reports = counts.corrected_reports,
+            crowding_reports = counts.crowding_reports,
             contradictory_reports = self.packets.diagnostics().ignored_reports,
             "proxy ends"
         );

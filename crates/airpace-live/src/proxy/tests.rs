@@ -1,5 +1,7 @@
 //! The proxy's decisions in simulated time.
 
+mod storm;
+
 use super::*;
 use crate::packet::PacketBuf;
 use ::core::net::{IpAddr, Ipv4Addr};
@@ -249,15 +251,22 @@ fn the_law_waits_for_all_stations_but_not_for_long() {
     for station in 0..2 {
         proxy.set_connected(Time::ZERO, station, true);
     }
+    run(&mut proxy, Time::ZERO, Time::ZERO + SLOT, &[0, 1]);
     for station in 0..2 {
         proxy.on_report(
             Time::from_millis(100),
             station,
-            &report_bytes(station as u32, 0, 16, 1.5),
+            &report_bytes(station as u32, 0, 2, 1.5),
         );
     }
     while proxy.poll_record().is_some() {}
-    proxy.on_report(Time::from_millis(200), 0, &report_bytes(0, 1, 16, 1.5));
+    run(
+        &mut proxy,
+        Time::ZERO + SLOT,
+        Time::from_millis(190),
+        &[0, 1],
+    );
+    proxy.on_report(Time::from_millis(200), 0, &report_bytes(0, 1, 2, 1.5));
     assert!(
         proxy.poll_record().is_none(),
         "the other report is still to come"
@@ -266,7 +275,7 @@ fn the_law_waits_for_all_stations_but_not_for_long() {
     let records: Vec<_> = std::iter::from_fn(|| proxy.poll_record()).collect();
     assert_eq!(
         records.iter().map(|r| r.level).collect::<Vec<_>>(),
-        [Some(16.0), None]
+        [Some(2.0), None]
     );
 }
 

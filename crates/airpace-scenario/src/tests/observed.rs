@@ -97,3 +97,28 @@ fn with_nothing_known_of_any_station_the_access_point_serves_as_it_does() {
         assert!(observed >= &(0.95 * closed), "{observed} {closed}");
     }
 }
+
+#[test]
+fn an_upload_beside_a_download_leaves_both_most_of_what_they_had() {
+    let flows = r#"
+[[flow]]
+name = "down"
+kind = "tcp"
+to = "station-1"
+[[flow]]
+name = "up"
+kind = "tcp"
+from = "station-2"
+to = "server"
+"#;
+    let (closed, closed_ms) = measured(flows, "law = \"none\"");
+    let (observed, observed_ms) = measured(flows, "reports = \"observed\"");
+    println!("{closed:?} {closed_ms} ms, {observed:?} {observed_ms} ms");
+    // The upload's airtime had been taken for the download's payload, and its acknowledgements for
+    // long packets: both got a fifth and less.
+    for (observed, closed) in observed.iter().zip(&closed) {
+        assert!(observed >= &(0.6 * closed), "{observed} {closed}");
+    }
+    assert!(sum(&observed) >= 0.85 * sum(&closed), "{observed:?}");
+    assert!(observed_ms <= closed_ms / 2.0, "{observed_ms} {closed_ms}");
+}

@@ -2,4 +2,5 @@
 
 mod bad_input;
 mod closed_loop;
+mod liars;
 pub(super) mod plant;

@@ -48,6 +48,10 @@ impl PlantStation {
         }
     }
 
+    pub(in crate::control) const fn queued(&self) -> u32 {
+        self.queue
+    }
+
     /// Packets sent in a slot.
     fn sent(&self, slot_s: f64) -> f64 {
         self.rate_pps.min(self.demand_pps) * (slot_s - self.pause_s)
@@ -132,6 +136,15 @@ impl Plant {
     /// Runs one slot and hands the reports to the controller, whose rates hold from the next slot
     /// on.
     pub(in crate::control) fn run_slot(&mut self, law: &mut dyn RateController) -> Vec<SlotView> {
+        self.run_slot_with(law, |_, reports| reports)
+    }
+
+    /// The same, but the controller gets what `tamper` makes of the reports and the slot's number.
+    pub(in crate::control) fn run_slot_with(
+        &mut self,
+        law: &mut dyn RateController,
+        tamper: impl FnOnce(u64, Vec<SlotReport>) -> Vec<SlotReport>,
+    ) -> Vec<SlotView> {
         let end = (self.slot + 1) as f64 * self.slot_s;
         let mut tallies = vec![Tally::default(); self.stations.len()];
         while self.now_s < end {
@@ -156,6 +169,7 @@ impl Plant {
         self.stations
             .iter_mut()
             .for_each(|s| (s.overflowed, s.lost_before) = (0, 0.0));
+        let reports = tamper(self.slot, reports);
         for a in law.on_slot(Time::from_nanos((end * 1e9) as u64), &reports) {
             if let Some(s) = self.stations.get_mut(a.station.index()) {
                 s.rate_pps = a.rate_pps;

@@ -138,6 +138,11 @@ impl Backlog {
         (self.balance - slot.sent_pps * in_flight_s).max(0.0)
     }
 
+    /// Packets that were sent and neither received nor reported lost.
+    pub(super) const fn balance(&self) -> f64 {
+        self.balance
+    }
+
     /// Packets that wait beyond what rounds explain.
     pub(super) fn packets(&self) -> f64 {
         self.packets

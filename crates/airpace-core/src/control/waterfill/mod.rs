@@ -138,7 +138,8 @@ impl RateController for Waterfill {
             || StationEstimate::new(now, &config),
             |station, sample| station.observe(now, sample, &config),
         );
-        self.overhead.observe(self.roster.states());
+        let aimed_s = self.share.map(|share| share.round_s);
+        self.overhead.observe(self.roster.states(), aimed_s);
         if let Some(share) = self.share {
             self.tail
                 .observe(now, &config, self.roster.states(), share.round_s);

@@ -12,6 +12,8 @@ const COMMON_FACTOR: f64 = 1.3;
 /// Gaps up to this factor above the smallest belong to the same round: the smallest of many noisy
 /// gaps lies below their mean.
 const NEAR_LEAST: f64 = 1.6;
+/// One witness of the round counts with at most this many times the frames of any other.
+const FRAMES_FACTOR: f64 = 1.25;
 /// Standard deviation of one frame's overhead relative to its mean. Back-off is uniform over 16
 /// slots of 9 µs in about 200 µs; beacons and rare long gaps add to it.
 const FRAME_NOISE: f64 = 0.35;
@@ -92,8 +94,12 @@ impl Overhead {
     }
 
     /// Takes the observations of one slot: ĉ = D (1 − Σ w r), divided by the frames of a round.
-    pub(super) fn observe(&mut self, stations: &[StationEstimate]) {
-        if let Some(round) = common_round(stations) {
+    /// `aimed_s` is the round that the last rates aimed at, seconds.
+    pub(super) fn observe(&mut self, stations: &[StationEstimate], aimed_s: Option<f64>) {
+        let Some(least_s) = least_gap(stations, aimed_s) else {
+            return;
+        };
+        if let Some(round) = common_round(stations, least_s) {
             self.round = Some(round);
             let payload = payload_share(stations);
             // While a PHY rate changes, the payload of the slot's rounds is not known.
@@ -108,8 +114,8 @@ impl Overhead {
             {
                 self.filter(measured, noise(round, payload), round.fresh);
             }
-        } else if let Some(bound) = least_gap(stations) {
-            self.fall(stations, bound);
+        } else {
+            self.fall(stations, least_s);
         }
     }
 
@@ -210,21 +216,22 @@ pub(super) fn turns(round_s: f64, gap_s: f64) -> f64 {
 /// The round that stations have in common: the mean gap over the frames of all witnesses whose gaps
 /// are near the smallest, if those frames aggregate taken together. Asking each station whether its
 /// frames aggregate would, near level 1, select the stations whose gaps happened to be long.
-fn common_round(stations: &[StationEstimate]) -> Option<Round> {
-    let least = least_gap(stations)?;
+fn common_round(stations: &[StationEstimate], least_s: f64) -> Option<Round> {
+    let near = |heard: &Heard| (1.0 / NEAR_LEAST..=NEAR_LEAST).contains(&(heard.gap_s / least_s));
+    let most_frames = frames_told_twice(stations, near);
     let (mut time, mut frames, mut packets, mut n) = (0.0, 0.0, 0.0, 0.0);
     let mut fresh_frames = 0.0;
     for station in stations {
-        let near = |heard: &Heard| heard.gap_s <= NEAR_LEAST * least;
         let Some(heard) = station.round_witness().filter(near) else {
             continue;
         };
+        let weight = heard.frames.min(most_frames);
         if station.has_reported() {
-            fresh_frames += heard.frames;
+            fresh_frames += weight;
         }
-        time += heard.gap_s * heard.frames;
-        frames += heard.frames;
-        packets += heard.level * heard.frames;
+        time += heard.gap_s * weight;
+        frames += weight;
+        packets += heard.level * weight;
         n += 1.0;
     }
     let aggregate = frames > 0.0 && packets >= EVERY_ROUND_LEVEL * frames;
@@ -236,11 +243,40 @@ fn common_round(stations: &[StationEstimate]) -> Option<Round> {
     })
 }
 
-/// The smallest mean gap between frames to a station that witnesses rounds: an upper bound of the
-/// round.
-fn least_gap(stations: &[StationEstimate]) -> Option<f64> {
-    stations
-        .iter()
-        .filter_map(|s| s.round_witness().map(|h| h.gap_s))
-        .min_by(f64::total_cmp)
+/// Most frames with which one witness counts: a little more than the second largest number, so that
+/// no station outweighs the others by the frames that it claims.
+fn frames_told_twice(stations: &[StationEstimate], near: impl Fn(&Heard) -> bool) -> f64 {
+    let (mut most, mut second) = (0.0_f64, 0.0_f64);
+    for heard in stations.iter().filter_map(StationEstimate::round_witness) {
+        if near(&heard) {
+            second = second.max(heard.frames.min(most));
+            most = most.max(heard.frames);
+        }
+    }
+    if second > 0.0 {
+        FRAMES_FACTOR * second
+    } else {
+        most
+    }
+}
+
+/// The smallest mean gap between frames that two witnesses tell: an upper bound of the round.
+///
+/// A gap that one station alone tells may be invented. Where no two agree, the gap nearest to the
+/// round `aimed_s` counts: a round that really changed would have changed for all.
+fn least_gap(stations: &[StationEstimate], aimed_s: Option<f64>) -> Option<f64> {
+    let witnesses = stations.iter().filter_map(StationEstimate::round_witness);
+    let mut gaps: Vec<f64> = witnesses.map(|heard| heard.gap_s).collect();
+    gaps.sort_by(f64::total_cmp);
+    let least = *gaps.first()?;
+    let confirmed = gaps.windows(2).find(|pair| pair[1] <= NEAR_LEAST * pair[0]);
+    if let Some(pair) = confirmed {
+        return Some(pair[0]);
+    }
+    let Some(aimed_s) = aimed_s.filter(|aimed| *aimed > 0.0) else {
+        return Some(least);
+    };
+    let distance = |gap: &f64| (gap / aimed_s).ln().abs();
+    gaps.into_iter()
+        .min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }

@@ -48,6 +48,11 @@ const EDGE_FRAMES: f64 = 1.5;
 const FLOOR_SHARE: f64 = 0.25;
 /// Packets per slot to a station from which no frame has been reported yet.
 const PROBE_PACKETS: f64 = 4.0;
+/// Slots for which it is probed like that; then the probes become fewer.
+const PROBE_SLOTS: u16 = 10;
+/// What is kept of them per slot, and in the end.
+const PROBE_KEPT: f64 = 0.8;
+const PROBE_LEAST: f64 = 0.1;
 /// Weight of one slot in [`StationEstimate::repeats`]: for noise and for a change.
 const REPEATS_GAINS: [f64; 2] = [0.1, 1.0];
 /// Upper bound of [`StationEstimate::repeats`]. If more than every other frame is lost, the counts
@@ -72,6 +77,12 @@ const RATE_CHANGE: f64 = 1.2;
 /// second full-sized segment (RFC 9293 §3.8.6.3). Uploads that nothing to the station permits may
 /// have more.
 const ANSWER_MOST: f64 = 3000.0;
+/// Least share of a slot that the frames of a backlogged station fill.
+const FILLED_SHARE: f64 = 0.6;
+/// Packets that neither were received nor wait are concealed from this many slots' packets on ...
+const CONCEALED_SLOTS: f64 = 2.0;
+/// ... if the packets received have waited for less than this share of the time that those take.
+const CONCEALED_SHARE: f64 = 0.25;
 /// Weight of one slot in the mean packet size.
 const SIZE_GAIN: f64 = 0.3;
 
@@ -84,12 +95,17 @@ pub(super) struct StationEstimate {
     repeats_of: (f64, f64),
     /// Whether the station needs no probe: a frame was reported, or a box observes the station.
     met: bool,
+    /// Slots in which packets were sent to the station although no frame has been reported yet.
+    probed_slots: u16,
     /// Arrival of the last frame of the last slot reported, and that slot's number.
     last: Option<(Time, u64)>,
     /// Packets per second received in the last slot, over the whole slot.
     received_pps: f64,
     /// Packets per second sent to the station, if no sensor saw their frames.
     unseen_pps: f64,
+    /// Packets per second sent to a station that conceals packets: it tells neither that it has
+    /// received them, nor that they are lost or wait. 0 for all others.
+    concealed_pps: f64,
     phy_bps: f64,
     packet_bytes: f64,
     /// Transmissions on the air per packet received, from the share of late packets.
@@ -150,9 +166,11 @@ impl StationEstimate {
             tally: Tally::default(),
             repeats_of: (0.0, 0.0),
             met: false,
+            probed_slots: 0,
             last: None,
             received_pps: 0.0,
             unseen_pps: 0.0,
+            concealed_pps: 0.0,
             phy_bps: config.assumed_phy_bps,
             packet_bytes: config.packet_bytes,
             transmissions: 1.0,
@@ -227,6 +245,9 @@ impl StationEstimate {
             .sent_pps
             .filter(|_| sample.is_unseen())
             .unwrap_or(0.0);
+        if !self.met && sample.backlogged && sample.sent_pps.is_some() {
+            self.probed_slots = self.probed_slots.saturating_add(1);
+        }
         if sample.is_unseen() {
             self.heard = None;
             self.tally = Tally::default();
@@ -250,7 +271,15 @@ impl StationEstimate {
         self.update_airtime();
         let gap_s = self.whole_gap_s(sample).or(sample.round_s);
         if let Some((level, gap_s)) = sample.level.zip(gap_s) {
+            // Frames to a station with a backlog fill the slot, except for a pause.
+            let is_filled = self.paced && sample.frames >= ENOUGH_FRAMES;
+            let least_s = FILLED_SHARE * sample.length_s / sample.frames;
+            let gap_s = if is_filled { gap_s.max(least_s) } else { gap_s };
             self.heard = Some(self.tally.add(sample.frames, level, gap_s, self.repeats));
+        } else if sample.frames > 1.0 && sample.last.is_none() {
+            // The times of the frames were not credible, but the packets were on the air.
+            self.heard = None;
+            self.unseen_pps = sample.received_pps;
         }
         self.last = sample
             .last
@@ -348,6 +377,7 @@ impl StationEstimate {
             target_level: self.target_level,
         };
         self.backlog.observe(sample, &slot);
+        self.concealed_pps = self.concealed_pps(sample, sent_pps);
         self.frame_limit
             .observe(sample, self.phy_bps, self.backlog.packets() > 0.0);
         // The limit may just have been learned.
@@ -379,6 +409,16 @@ impl StationEstimate {
                 waiting: sample.wait.map(|wait| wait.median_s > usual_wait_s(gap_s)),
             });
         }
+    }
+
+    /// See [`StationEstimate::concealed_pps`]. A queue of so many packets would make packets wait; so
+    /// if these have waited for a small part of that time only, there is no such queue.
+    fn concealed_pps(&self, sample: &Sample, sent_pps: f64) -> f64 {
+        let Some(wait) = sample.wait else { return 0.0 };
+        let balance = self.backlog.balance();
+        let is_much = balance > CONCEALED_SLOTS * sent_pps * sample.length_s;
+        let waits = wait.p95_s * sent_pps > CONCEALED_SHARE * balance;
+        if is_much && !waits { sent_pps } else { 0.0 }
     }
 
     /// Largest number of packets in a frame to this station: limited by the window, the duration,
@@ -468,7 +508,10 @@ impl StationEstimate {
     /// How many packets the station can use.
     pub(super) fn demand(&self) -> Demand {
         if !self.met {
-            return Demand::Probed(PROBE_PACKETS / self.slot.whole_s);
+            // A station that does not tell of its frames must not keep the air reserved for them.
+            let excess = self.probed_slots.saturating_sub(PROBE_SLOTS);
+            let kept = PROBE_KEPT.powi(i32::from(excess)).max(PROBE_LEAST);
+            return Demand::Probed(kept * PROBE_PACKETS / self.slot.whole_s);
         }
         let greedy = self.greedy_slots > 0 && !self.silent;
         match self.elsewhere.cap_pps() {
