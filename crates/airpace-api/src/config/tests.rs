@@ -311,7 +311,7 @@ fn a_proxy_may_be_given_by_name() {
 }
 
 #[test]
-fn stations_may_have_further_networks_but_not_the_proxys_or_each_others() {
+fn stations_may_have_further_networks_but_not_those_of_the_proxy_or_each_other() {
     let with = |networks: &str| {
         let text = proxy_text().replace(
             "address = \"10.77.0.3\"",

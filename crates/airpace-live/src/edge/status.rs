@@ -28,7 +28,10 @@ pub(super) fn station(
             .granted
             .map(|granted| granted.rate_bytes_per_s * 8.0 / 1e6),
         sent_mbps: report.map(|report| mbps(report.sender.sent_bytes, report.length)),
-        goodput_mbps: report.map(|report| mbps(report.bytes, report.length)),
+        // Without a sensor nobody knows what has arrived.
+        goodput_mbps: report
+            .filter(|report| report.sensor != Sensor::None)
+            .map(|report| mbps(report.bytes, report.length)),
         uplink_mbps: report.map(|report| mbps(report.sender.uplink_bytes, report.length)),
         level: report.and_then(SlotReport::level),
         wait_p50_ms: wait.map(|wait| wait.p50.as_secs_f64() * 1e3),

@@ -161,7 +161,7 @@ impl PacketProxy {
 
     /// The next record of a station's slot.
     ///
-    /// All stations together get at most [`MOST_ROWS`] records per second; the others are counted
+    /// All stations together get at most 1,300 records per second; the others are counted
     /// and left out.
     pub fn poll_record(&mut self) -> Option<ProxySlot> {
         loop {

@@ -128,8 +128,8 @@ fn as_text(status: &EdgeStatus) -> String {
             continue;
         }
         let mut table = Table::new([
-            "station", "name", "address", "mode", "rate", "goodput", "up", "level", "wait p50",
-            "p95", "sensor", "sure", "waiting",
+            "station", "name", "address", "mode", "rate", "sent", "goodput", "up", "level",
+            "wait p50", "p95", "sensor", "sure", "waiting",
         ]);
         for station in &ap.stations {
             table.row(row(station));
@@ -142,7 +142,7 @@ fn as_text(status: &EdgeStatus) -> String {
     text
 }
 
-fn row(station: &EdgeStationStatus) -> [String; 13] {
+fn row(station: &EdgeStationStatus) -> [String; 14] {
     let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |v| format!("{v:.1}"));
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
     let mode = if station.exempt {
@@ -156,6 +156,7 @@ fn row(station: &EdgeStationStatus) -> [String; 13] {
         text(&station.addresses.first().cloned()),
         mode,
         number(station.rate_mbps),
+        number(station.sent_mbps),
         number(station.goodput_mbps),
         number(station.uplink_mbps),
         number(station.level),
