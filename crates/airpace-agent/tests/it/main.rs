@@ -1,6 +1,8 @@
 //! The small program as its users see it.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 /// Runs the program with these arguments and returns its exit code, standard output and standard
@@ -30,8 +32,13 @@ fn it_makes_keys_and_reads_the_same_configuration_as_the_large_program() {
     );
     let path = std::env::temp_dir().join(format!("airpace-agent-{}.toml", std::process::id()));
     std::fs::write(&path, text).unwrap();
-    let (code, printed, log) =
-        agent(&["run", "--config", path.to_str().unwrap(), "--print-config"]);
+    let args = ["run", "--config", path.to_str().unwrap(), "--print-config"];
+    // A file that holds a private key must not be readable by others.
+    std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+    let (code, _, log) = agent(&args);
+    assert!(code == Some(2) && log.contains("chmod 600"), "{log}");
+    std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+    let (code, printed, log) = agent(&args);
     std::fs::remove_file(&path).unwrap();
     assert_eq!(code, Some(0), "{log}");
     assert!(printed.contains("gather_acks = \"5 ms\""), "{printed}");
