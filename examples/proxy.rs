@@ -7,19 +7,19 @@
 //! $ cargo run -p airpace-examples --example proxy
 //! slot  sent to 0  to 1  waiting  mode of 1
 //!    0        168   168     1664  starting
-//!    1         60    60     3542  controlled
-//!    2        110   110     5318  controlled
-//!    3        161   161     6992  controlled
-//!    4        213   213     8562  controlled
-//!    5        263   263    10030  controlled
-//!    6        289   263    11470  controlled
-//!    7        314   264    12884  controlled
-//!    8        416    83    14377  conservative
-//!    9        467    83    15817  conservative
-//!   10        519    84    17203  conservative
-//!   11        569  10215     8413  unshaped
-//!   12        671  1000     8735  unshaped
-//!   13        773  1000     8955  unshaped
+//!    1         54    54     3554  controlled
+//!    2         89    89     5372  controlled
+//!    3        127   127     7114  controlled
+//!    4        177   177     8756  controlled
+//!    5        226   226    10298  controlled
+//!    6        250   226    11814  controlled
+//!    7        276   226    13304  controlled
+//!    8        370    83    14843  conservative
+//!    9        420    84    16329  conservative
+//!   10        470    83    17766  conservative
+//!   11        519  10233     8816  unshaped
+//!   12        618  1000     9191  unshaped
+//!   13        716  1000     9468  unshaped
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 

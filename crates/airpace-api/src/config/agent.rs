@@ -73,9 +73,8 @@ section! {
         /// default route, out of the tunnel.
         routes: Vec<IpNet> = nested,
         /// Networks whose packets may arrive through the tunnel. If there are none here, packets from
-        /// everywhere are accepted, except from this station's own addresses, from the networks of its
-        /// other interfaces (unless they are among `routes`), and from addresses that no host may
-        /// send from.
+        /// everywhere are accepted, except from this station's own addresses and from addresses that no
+        /// router forwards.
         accept_from: Vec<IpNet> = nested,
         /// The tunnel's interface, which mode `tunnel` needs.
         tun: Option<TunConfig> = optional("none, in mode `sensor`"),

@@ -7,6 +7,8 @@ use anyhow::{Context, Result, bail};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs::{self, File};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -66,7 +68,13 @@ impl Children {
         config: &str,
     ) -> Result<()> {
         let path = self.folder.join(format!("{name}.toml"));
-        fs::write(&path, config).with_context(|| format!("writing {}", path.display()))?;
+        // It may hold a private key.
+        let mut options = File::options();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        options
+            .open(&path)
+            .and_then(|mut file| file.write_all(config.as_bytes()))
+            .with_context(|| format!("writing {}", path.display()))?;
         let log =
             File::create(self.folder.join(format!("{name}.log"))).context("creating a log")?;
         let mut command = Command::new(program);

@@ -11,19 +11,15 @@ const TELL_EVERY: Duration = Duration::from_secs(60);
 
 /// Decides by their source which packets from the tunnel the station accepts.
 ///
-/// A proxy must not be able to speak in the name of the station itself or of hosts in its own
-/// networks, which the station's other programs may trust.
+/// A proxy must not be able to speak in the name of the station itself. Hosts in the station's other
+/// networks may well send through the proxy, since these are often the proxy's networks too; where they
+/// do not, the configuration lists what may.
 #[derive(Debug)]
 pub(super) struct Accepted {
     /// What the configuration lists; empty if the rules below decide.
     listed: Vec<IpNet>,
-    /// Networks that are reached through the tunnel.
-    tunnelled: Vec<IpNet>,
-    /// Name of the tunnel's interface.
-    interface: String,
-    /// The addresses of the station, and the networks of its other interfaces.
+    /// The addresses of the station.
     own: Vec<IpAddr>,
-    elsewhere: Vec<IpNet>,
     /// Packets that were refused.
     pub(super) refused: u64,
     /// The source of a packet that was refused and that was not told yet.
@@ -32,16 +28,11 @@ pub(super) struct Accepted {
 }
 
 impl Accepted {
-    /// `tunnelled` are the networks of the tunnel and those that are routed into it.
-    pub(super) fn new(listed: &[IpNet], tunnelled: &[IpNet], interface: &str) -> Self {
-        let is_specific = |network: &&IpNet| network.prefix_len() > 0;
+    /// `listed` are the networks of the configuration.
+    pub(super) fn new(listed: &[IpNet]) -> Self {
         Self {
             listed: listed.to_vec(),
-            // A default route leads everywhere, so it says nothing about the networks nearby.
-            tunnelled: tunnelled.iter().filter(is_specific).copied().collect(),
-            interface: interface.to_owned(),
             own: Vec::new(),
-            elsewhere: Vec::new(),
             refused: 0,
             untold: None,
             next_tell: Time::ZERO,
@@ -52,7 +43,7 @@ impl Accepted {
     pub(super) fn refresh(&mut self, now: Time) {
         // If the kernel does not answer, what was known before still holds.
         if let Ok(networks) = interfaces::networks() {
-            self.set_networks(networks);
+            self.own = networks.iter().map(|(_, network)| network.addr()).collect();
         }
         let Some(source) = self.untold.filter(|_| now >= self.next_tell) else {
             return;
@@ -60,17 +51,6 @@ impl Accepted {
         self.untold = None;
         self.next_tell = now + TELL_EVERY;
         tracing::warn!(%source, refused = self.refused, "packets through the tunnel are refused because of their source: if it is where they should come from, add its network to accept_from");
-    }
-
-    fn set_networks(&mut self, networks: Vec<(String, IpNet)>) {
-        self.own.clear();
-        self.elsewhere.clear();
-        for (interface, network) in networks {
-            self.own.push(network.addr());
-            if interface != self.interface {
-                self.elsewhere.push(network.trunc());
-            }
-        }
     }
 
     /// Whether a packet is accepted. Those that are not are counted.
@@ -84,19 +64,20 @@ impl Accepted {
     }
 
     fn is_accepted(&self, source: IpAddr) -> bool {
-        let is_in = |networks: &[IpNet]| networks.iter().any(|network| network.contains(&source));
         if !self.listed.is_empty() {
-            return is_in(&self.listed);
+            return self.listed.iter().any(|network| network.contains(&source));
         }
         // No host sends from the first (RFC 1122, section 3.2.1.3; RFC 4291, section 2.7).
         let is_nobodys = source.is_unspecified()
             || source.is_loopback()
             || source.is_multicast()
             || source == IpAddr::V4(Ipv4Addr::BROADCAST);
-        if is_nobodys || self.own.contains(&source) {
-            return false;
-        }
-        is_in(&self.tunnelled) || !is_in(&self.elsewhere)
+        // Routers do not forward these (RFC 3927, section 7; RFC 4291, section 2.5.6).
+        let is_link_local = match source {
+            IpAddr::V4(v4) => v4.is_link_local(),
+            IpAddr::V6(v6) => v6.is_unicast_link_local(),
+        };
+        !is_nobodys && !is_link_local && !self.own.contains(&source)
     }
 }
 
@@ -105,32 +86,26 @@ mod tests {
     use super::*;
 
     fn accepted(listed: &[&str]) -> Accepted {
-        let parse = |texts: &[&str]| -> Vec<IpNet> {
-            texts.iter().map(|text| text.parse().expect(text)).collect()
-        };
-        let tunnelled = parse(&["10.77.0.2/24", "192.168.7.0/28", "0.0.0.0/0", "fd77::2/64"]);
-        let mut accepted = Accepted::new(&parse(listed), &tunnelled, "airpace0");
-        accepted.set_networks(
-            [
-                ("lo", "127.0.0.1/8"),
-                ("airpace0", "10.77.0.2/24"),
-                ("wlan0", "192.168.7.5/24"),
-                ("wlan0", "fe80::5/64"),
-            ]
-            .map(|(name, network)| (name.to_owned(), network.parse().expect(network)))
-            .to_vec(),
-        );
+        let listed: Vec<IpNet> = listed
+            .iter()
+            .map(|text| text.parse().expect(text))
+            .collect();
+        let mut accepted = Accepted::new(&listed);
+        accepted.own = ["127.0.0.1", "10.77.0.2", "192.168.7.5", "fe80::5"]
+            .map(|text| text.parse().expect(text))
+            .to_vec();
         accepted
     }
 
     #[test]
-    fn a_proxy_may_not_speak_for_the_station_or_its_neighbours() {
+    fn a_proxy_may_not_speak_for_the_station() {
         let mut accepted = accepted(&[]);
         let mut is_accepted = |source: &str| accepted.admits(source.parse().ok());
         for source in [
             "10.77.0.1",
             "198.51.100.7",
             "192.168.7.1",
+            "192.168.7.200",
             "fd77::1",
             "2001:db8::1",
         ] {
@@ -139,7 +114,7 @@ mod tests {
         for source in [
             "10.77.0.2",
             "192.168.7.5",
-            "192.168.7.200",
+            "169.254.0.1",
             "127.0.0.1",
             "0.0.0.0",
             "224.0.0.1",

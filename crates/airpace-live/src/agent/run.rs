@@ -24,7 +24,6 @@ use airpace_units::Time;
 use anyhow::Context as _;
 use core::net::SocketAddr;
 use core::time::Duration;
-use ipnet::IpNet;
 
 /// Runs the agent in the network namespace of the calling thread until `stop` becomes readable (see
 /// [`Stop`]).
@@ -77,7 +76,6 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
         .allow_fragments()
         .context("allowing datagrams to be cut into fragments")?;
     let events = RouteEvents::open()?;
-    let tunnelled: Vec<IpNet> = tun.networks().chain(&config.routes).copied().collect();
     let journal = Journal::open(config.telemetry.as_deref())?;
     tracing::info!(proxy = %config.proxy, address = %proxy, interface = %device.name(), monitor = ?config.monitor, "agent");
     let mut wait = Loop::new(clock, config.realtime, stop, &device, &socket)?;
@@ -93,7 +91,7 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
         own_frames: OwnFrames::default(),
         delivered: Delivered::default(),
         copy_dscp: tun.copy_dscp,
-        accepted: Accepted::new(&config.accept_from, &tunnelled, device.name()),
+        accepted: Accepted::new(&config.accept_from),
         restoration: Restoration::new(events),
         lookup,
         mtu,
