@@ -266,17 +266,23 @@ pub(crate) struct Restoration {
     events: RouteEvents,
     /// Whether something has changed since the last look.
     has_changed: bool,
+    /// Until when what is missing is looked for, after something has changed.
+    until: Time,
     next: Time,
 }
 
 /// Least time between two restorations, so that a flood of changes elsewhere costs little.
 const RESTORE_EVERY: Duration = Duration::from_millis(200);
+/// Time after a change for which restorations are repeated: the kernel refuses a route while the
+/// interface is on its way up.
+const RESTORE_FOR: Duration = Duration::from_secs(5);
 
 impl Restoration {
     pub(crate) const fn new(events: RouteEvents) -> Self {
         Self {
             events,
             has_changed: false,
+            until: Time::ZERO,
             next: Time::ZERO,
         }
     }
@@ -293,10 +299,12 @@ impl Restoration {
 
     /// Puts back what is missing, if something has changed.
     pub(crate) fn restore(&mut self, now: Time, device: &mut Device) {
-        if !self.has_changed || now < self.next {
+        if core::mem::take(&mut self.has_changed) {
+            self.until = now + RESTORE_FOR;
+        }
+        if now >= self.until || now < self.next {
             return;
         }
-        self.has_changed = false;
         self.next = now + RESTORE_EVERY;
         if device.restore() {
             tracing::info!(interface = %device.name(), "addresses and routes that were removed are back");

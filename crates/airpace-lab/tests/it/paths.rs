@@ -188,12 +188,12 @@ fn routes_are_back_after_the_interface_was_down() {
             "the kernel dropped it"
         );
         link.set_up("airpace0").unwrap();
-        assert!(waits_for_route(&bed, Duration::from_secs(2)), "it is back");
+        assert!(waits_for_route(&bed, Duration::from_secs(10)), "it is back");
     }
     // Somebody removes the route itself.
     let route = Route::through("198.51.100.0/24".parse().unwrap(), "airpace0");
     link.delete_route(&route).unwrap();
-    assert!(waits_for_route(&bed, Duration::from_secs(2)), "it is back");
+    assert!(waits_for_route(&bed, Duration::from_secs(10)), "it is back");
     echo_within(&bed, Duration::from_secs(10)).expect("an echo");
     agent.stop().unwrap();
     proxy.stop().unwrap();
