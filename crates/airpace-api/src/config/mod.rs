@@ -63,8 +63,8 @@ section! {
 }
 
 section! {
-    /// The queue in front of a pacer: FQ-CoDel (RFC 8290). The defaults are those of the RFCs, the
-    /// memory that of Linux.
+    /// The queue in front of a pacer: FQ-CoDel (RFC 8290). The defaults are those of the RFCs, but
+    /// for the target, and the memory that of Linux.
     QueueConfig as "[queue]" {
         /// Most packets or bytes in the queue (RFC 8290, section 5.2.3); at least 1 packet or 2048
         /// B. A limit in bytes also permits at most one packet per 512 bytes, because short packets
@@ -76,8 +76,9 @@ section! {
         flows: u32 = default("1024", "1", "65536"),
         /// Bytes that a flow may send per turn (RFC 8290, section 5.2.5).
         quantum: Size = default("1514 B", "64 B", "65536 B"),
-        /// CoDel's target of the standing sojourn time (RFC 8289, section 4.4).
-        target: Span = default("5 ms", "1 ns", "10 s"),
+        /// CoDel's target of the standing sojourn time (RFC 8289, section 4.4). It is twice the 5 ms
+        /// of the RFC, because over Wi-Fi packets and acknowledgements come in bunches.
+        target: Span = default("10 ms", "1 ns", "10 s"),
         /// CoDel's interval (RFC 8289, section 4.3); longer than the target.
         interval: Span = default("100 ms", "2 ns", "100 s"),
         /// Whether packets of ECN-capable flows are marked instead of dropped.

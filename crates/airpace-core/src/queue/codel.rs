@@ -36,6 +36,22 @@ impl Default for CoDelConfig {
     }
 }
 
+impl CoDelConfig {
+    /// Parameters for the queue of a paced station: as by default, with a target of 10 ms.
+    ///
+    /// Packets and acknowledgements cross the air in bunches a round apart. With 5 ms a Cubic flow
+    /// that halts for a drop leaves the pacer with nothing to send for up to a twentieth of the
+    /// time; with 10 ms goodput is 1 to 4 % greater and the delay of other flows the same, with
+    /// 20 ms it hardly grows any more (measured by `airpace bench frontier`). mac80211, which
+    /// stands behind the same air, uses 20 ms.
+    pub fn paced() -> Self {
+        Self {
+            target: Duration::from_millis(10),
+            ..Self::default()
+        }
+    }
+}
+
 /// What to do with a packet that was taken from the head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {

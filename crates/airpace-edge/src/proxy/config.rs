@@ -3,7 +3,7 @@
 use super::InteractiveConfig;
 use airpace_core::control::{LawConfig, RateController};
 use airpace_core::pace::PaceConfig;
-use airpace_core::queue::{FqCoDelConfig, L4sConfig};
+use airpace_core::queue::{CoDelConfig, FqCoDelConfig, L4sConfig};
 use airpace_units::BitRate;
 use core::fmt;
 use core::time::Duration;
@@ -69,7 +69,10 @@ impl Default for ProxyConfig {
             delay_target: None,
             frame_overhead: pace.frame_overhead,
             pace,
-            queue: FqCoDelConfig::default(),
+            queue: FqCoDelConfig {
+                codel: CoDelConfig::paced(),
+                ..FqCoDelConfig::default()
+            },
             l4s: Some(L4sConfig::default()),
             fallback: Fallback::default(),
             packet_overhead: 0,

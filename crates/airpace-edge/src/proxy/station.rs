@@ -7,7 +7,7 @@ use super::{Event, Mode, ProxyConfig, StationConfig, mode};
 use airpace_core::pace::{Account, Pacer};
 use airpace_core::packet::Packet;
 use airpace_core::phy::AccessCategory;
-use airpace_core::queue::DualQueue;
+use airpace_core::queue::{CoDelConfig, DualQueue};
 use airpace_core::report::claims::Ledger;
 use airpace_core::report::{Allocation, Sensor, SlotReport};
 use airpace_units::{BitRate, StationId, Time};
@@ -25,6 +25,9 @@ const TOLD_EVERY: Duration = Duration::from_secs(60);
 
 /// CoDel's target is at least the time in which this many packets leave.
 const CODEL_PACKETS: f64 = 4.0;
+
+/// How long a scalable flow counts as present after its last mark: several of its round trips.
+const SCALABLE_MEMORY: Duration = Duration::from_secs(1);
 
 /// Longest time for which packets of a dry run count as waiting: about what CoDel lets stand.
 const MOST_DRY_RUN_DEBT: Duration = Duration::from_millis(20);
@@ -77,6 +80,9 @@ pub(super) struct PacedStation<P> {
     pub(super) next_unseen: Time,
     /// Packets that the low-latency queue had marked at the last report.
     marks_before: u64,
+    /// The same when CoDel was last fitted, and until when a scalable flow counts as present.
+    marks_at_fit: u64,
+    scalable_until: Time,
     pub(super) slot: SlotStatistics,
     /// Decides which packets have priority at the access point, if any may have.
     fast_lane: Option<FastLane>,
@@ -168,6 +174,8 @@ impl<P: Packet> PacedStation<P> {
             rejected_told: None,
             next_unseen: Time::ZERO,
             marks_before: 0,
+            marks_at_fit: 0,
+            scalable_until: Time::ZERO,
             slot: SlotStatistics::new(config.records),
             fast_lane: config
                 .interactive
@@ -179,9 +187,17 @@ impl<P: Packet> PacedStation<P> {
     ///
     /// RFC 8289 §4: the target must be longer than a packet takes to leave, and the interval than a
     /// round trip. With the defaults alone, TCP to one of thirty slow stations would be kept far
-    /// below its rate.
-    fn fit_codel(&mut self, allocation: &Allocation, config: &ProxyConfig) {
-        let defaults = config.queue.codel;
+    /// below its rate. Beside a scalable flow the target is not above that of the RFC: a Cubic flow
+    /// with a longer queue would get more than a fifth more than it.
+    fn fit_codel(&mut self, now: Time, allocation: &Allocation, config: &ProxyConfig) {
+        let mut defaults = config.queue.codel;
+        let marks = self.queue.low_latency_marks();
+        if core::mem::replace(&mut self.marks_at_fit, marks) != marks {
+            self.scalable_until = now.saturating_add(SCALABLE_MEMORY);
+        }
+        if now < self.scalable_until {
+            defaults.target = defaults.target.min(CoDelConfig::default().target);
+        }
         let packets_s =
             CODEL_PACKETS * f64::from(config.packet_bytes) / allocation.rate_bytes_per_s;
         let wait = self.last_report.as_ref().and_then(|report| report.wait);
@@ -358,6 +374,6 @@ impl<P: Packet> PacedStation<P> {
         }
         self.pacer
             .grant(now, &allocation, phy_rate.map(BitRate::from_bps_f64));
-        self.fit_codel(&allocation, config);
+        self.fit_codel(now, &allocation, config);
     }
 }

@@ -60,7 +60,7 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
         packet_limit: proxy.queue.0,
         codel: CoDelConfig {
             ecn: proxy.ecn,
-            ..CoDelConfig::default()
+            ..CoDelConfig::paced()
         },
         ..FqCoDelConfig::default()
     };

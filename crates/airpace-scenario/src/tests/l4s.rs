@@ -38,6 +38,7 @@ fn means(one_way: &str, settings: &[&str]) -> [f64; 3] {
 fn a_scalable_flow_waits_two_milliseconds_at_most_and_shares_equally_with_cubic() {
     for one_way in ["2.5 ms", "10 ms", "25 ms"] {
         let [p99, ratio, total] = means(one_way, &[]);
+        println!("{one_way}: p99 {p99} ms, ratio {ratio}");
         assert!(p99 <= 2.0, "{one_way}: {p99} ms");
         assert!((0.8..=1.25).contains(&ratio), "{one_way}: {ratio}");
         assert!(total > 220.0, "{one_way}: {total} Mbit/s");
@@ -60,6 +61,7 @@ fn a_scalable_flow_waits_as_briefly_and_gets_as_much_beside_a_cubic_flow_of_anot
     ];
     for one_way in ["2.5 ms", "10 ms", "25 ms"] {
         let [p99, ratio, _] = means(one_way, &two_stations);
+        println!("{one_way}: p99 {p99} ms, ratio {ratio}");
         assert!(p99 <= 2.0, "{one_way}: {p99} ms");
         assert!((0.8..=1.25).contains(&ratio), "{one_way}: {ratio}");
     }

@@ -122,3 +122,72 @@ to = "server"
     assert!(sum(&observed) >= 0.85 * sum(&closed), "{observed:?}");
     assert!(observed_ms <= closed_ms / 2.0, "{observed_ms} {closed_ms}");
 }
+
+/// Two access points on one channel, a station and a download at each.
+const NEIGHBOURS: &str = r#"
+slot = "100 ms"
+warm_up = "8 s"
+duration = "6 s"
+[[node]]
+name = "server"
+kind = "host"
+[[node]]
+name = "near"
+kind = "ap"
+[[node]]
+name = "far"
+kind = "ap"
+[[node]]
+name = "near-station"
+kind = "station"
+ap = "near"
+rate = "mcs 9"
+[[node]]
+name = "far-station"
+kind = "station"
+ap = "far"
+rate = "mcs 9"
+[[wire]]
+a = "server"
+b = "near"
+rate = "10 Gbit/s"
+delay = "1 ms"
+[[wire]]
+a = "server"
+b = "far"
+rate = "10 Gbit/s"
+delay = "1 ms"
+[[flow]]
+kind = "ping"
+from = "server"
+interval = "100 ms"
+[[flow]]
+kind = "tcp"
+from = "server"
+"#;
+
+/// The neighbour's frames stand in the round of either access point. Taken for payload, they would halve
+/// both assumed rates.
+#[test]
+fn neighbours_on_the_channel_are_not_taken_for_slow_stations() {
+    let measured = |proxies: &str| {
+        let summary = finished(&loaded(&format!("{NEIGHBOURS}{proxies}"), &[])).summary;
+        let goodput: f64 = summary.flows.iter().map(|flow| flow.goodput_mbps).sum();
+        let pings = summary.flows.iter().filter(|flow| flow.kind == "ping");
+        let p95_ms = pings.filter_map(|flow| flow.rtt_ms.map(|rtt| rtt.p95));
+        (goodput, p95_ms.fold(0.0, f64::max))
+    };
+    let (closed, closed_ms) = measured("");
+    let boxes = r#"
+[[proxy]]
+at = "near"
+reports = "observed"
+[[proxy]]
+at = "far"
+reports = "observed"
+"#;
+    let (observed, observed_ms) = measured(boxes);
+    println!("{observed} of {closed} Mbit/s, {observed_ms} of {closed_ms} ms");
+    assert!(observed >= 0.85 * closed, "{observed} {closed}");
+    assert!(observed_ms <= closed_ms / 2.0, "{observed_ms} {closed_ms}");
+}

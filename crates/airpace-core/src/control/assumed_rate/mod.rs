@@ -11,6 +11,7 @@
 //! which is stable for `T < 2c`. A slow station may be given a target that the longest frame
 //! duration cannot hold, which only its losses show.
 
+mod foreign;
 mod intercept;
 mod round;
 #[cfg(test)]
@@ -22,6 +23,7 @@ use super::{BacklogChange, Diagnostics, LawConfig, RateController};
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
+use foreign::Foreign;
 use intercept::{Line, intercept};
 use round::{DEFAULT_BYTES, FrameMeans, Others, RoundPart, Transit, UnseenPart};
 
@@ -64,6 +66,7 @@ pub struct AssumeRates {
     assumed: Vec<(StationId, Assumed)>,
     /// What all transits have in common, seconds, by the rounds of a loaded channel.
     common_s: Option<f64>,
+    foreign: Foreign,
     /// The reports of the current slot with assumed rates filled in; kept for its capacity.
     reports: Vec<SlotReport>,
 }
@@ -88,6 +91,7 @@ impl AssumeRates {
             overhead_s: frame_overhead.as_secs_f64(),
             assumed: Vec::new(),
             common_s: None,
+            foreign: Foreign::default(),
             reports: Vec::new(),
         }
     }
@@ -128,8 +132,12 @@ impl AssumeRates {
         let others = Others {
             unseen: &unseen,
             has_upload: self.has_upload(),
+            foreign_share: self.foreign.share,
         };
         let division = round::divide(&parts, &others, self.overhead_s, self.common_s);
+        if let Some(share) = division.foreign_share {
+            self.foreign.observe(share, frames_per_station(&parts));
+        }
         // Where the round does not tell what transits have in common, their dependence on the level
         // does, while the level varies.
         let told_s = division.common_s.or_else(|| {
@@ -258,6 +266,12 @@ impl AssumeRates {
 fn is_uploader(sample: &Sample) -> bool {
     let sent_bytes_per_s = sample.sent_pps.unwrap_or(0.0) * sample.packet_bytes.unwrap_or(0.0);
     sample.upload_bytes_per_s > sent_bytes_per_s
+}
+
+/// Frames to a station in a slot, the mean over the stations whose frames were seen.
+fn frames_per_station(parts: &[RoundPart]) -> f64 {
+    let frames: f64 = parts.iter().map(|part| part.sample.frames).sum();
+    frames / parts.len().max(1) as f64
 }
 
 impl FrameMeans {

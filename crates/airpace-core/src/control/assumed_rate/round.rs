@@ -26,6 +26,13 @@ const COMMON_MOST: f64 = 0.93;
 /// Least payload of a frame as a part of the mean, where stations differ: a transit is not more
 /// accurate.
 const PAYLOAD_LEAST: f64 = 0.1;
+/// The payload of the round as a multiple of what transits leave for it: in cells without neighbours
+/// on average, and at most (simulation of one to ten stations: 1.0 to 1.3). What is beyond the former
+/// is other networks' use of the channel if it is more than the latter.
+const ROUND_OVER_TRANSITS: f64 = 1.15;
+const ROUND_OVER_TRANSITS_MOST: f64 = 1.5;
+/// From this share of the time on, other networks' use of the channel is allowed for.
+const FOREIGN_LEAST: f64 = 0.1;
 /// Where acknowledgements leave as they come, rather than a few times per slot as from an agent, they
 /// collide with frames and delay them: the overhead of a frame is larger by this factor (simulation
 /// of one to ten stations).
@@ -56,6 +63,8 @@ pub(super) struct Others<'a> {
     pub(super) unseen: &'a [UnseenPart],
     /// Whether stations upload: nobody knows how long that takes.
     pub(super) has_upload: bool,
+    /// Share of the time in which other networks use the channel.
+    pub(super) foreign_share: f64,
 }
 
 /// Means over the frames to a station.
@@ -133,7 +142,7 @@ pub(super) fn unseen_packet_s(
 ) -> Option<f64> {
     let unseen = others.unseen;
     let sent_pps: f64 = unseen.iter().map(|part| part.pps).sum();
-    let Round { time_s, payload_s } = Round::of(parts, unseen, overhead_s)?;
+    let Round { time_s, payload_s } = Round::of(parts, others, overhead_s)?;
     if is_idle(parts) || others.has_upload || sent_pps * time_s < 1.0 {
         return None;
     }
@@ -163,6 +172,9 @@ pub(super) struct Division {
     pub(super) common_s: Option<f64>,
     /// Whether the channel is idle at times.
     pub(super) is_idle: bool,
+    /// Share of the time that neither the frames that are seen nor their overhead explain, if the
+    /// channel was loaded by stations that are all seen.
+    pub(super) foreign_share: Option<f64>,
 }
 
 /// Divides the payload of a round of which each frame takes `overhead_s` besides. `usual_s` is what
@@ -173,16 +185,17 @@ pub(super) fn divide(
     overhead_s: f64,
     usual_s: Option<f64>,
 ) -> Division {
-    let round = Round::of(parts, others.unseen, overhead_s);
+    let round = Round::of(parts, others, overhead_s);
     let mut unknown = parts.iter().filter(|part| part.is_unknown());
     if unknown.all(|part| part.frame.transit.is_some()) {
         let has_unseen = others.has_upload || !others.unseen.is_empty();
-        divide_by_transits(parts, round, has_unseen, usual_s)
+        divide_by_transits(parts, round, others.foreign_share, has_unseen, usual_s)
     } else {
         Division {
             packet_s: divide_by_packets(parts, round),
             common_s: None,
             is_idle: is_idle(parts),
+            foreign_share: None,
         }
     }
 }
@@ -212,10 +225,12 @@ fn divide_by_packets(parts: &[RoundPart], round: Option<Round>) -> Vec<Option<f6
 /// While the channel is idle at times, or some frames are not seen, it does not: then the common part
 /// is what it usually is, at least, as rounds of a loaded channel have shown. Where packets do wait
 /// and all frames are seen, transits that leave less than the payload of the round are too short, and
-/// are scaled.
+/// are scaled. If they leave far less, and for long, other networks use the channel between the frames:
+/// most transits do not contain that, and the round does.
 fn divide_by_transits(
     parts: &[RoundPart],
     round: Option<Round>,
+    foreign_share: f64,
     has_unseen: bool,
     usual_s: Option<f64>,
 ) -> Division {
@@ -231,10 +246,12 @@ fn divide_by_transits(
     }
     let is_idle = is_idle(parts);
     let is_told = round.is_some() && !is_idle && !has_unseen;
+    // With other networks on the channel the round is known no better than the transits.
+    let is_alone = foreign_share < FOREIGN_LEAST;
     let least_s = match usual_s {
-        _ if is_told => TRANSIT_LEAST_S,
+        _ if is_told && is_alone => TRANSIT_LEAST_S,
         Some(usual_s) => usual_s.min(COMMON_MOST * transits_s / frames),
-        None if has_unseen => TRANSIT_USUAL_S,
+        None if has_unseen || !is_alone => TRANSIT_USUAL_S,
         None => TRANSIT_LEAST_S,
     };
     let by_round_s = round.map_or(0.0, |round| (transits_s - round.payload_s) / frames);
@@ -245,6 +262,14 @@ fn divide_by_transits(
         Some(round) if is_told && left_s > 0.0 => (round.payload_s / left_s).max(1.0),
         _ => 1.0,
     };
+    let unexplained_share = |round: Round| {
+        let all_s = round.payload_s + foreign_share * round.time_s;
+        if all_s > ROUND_OVER_TRANSITS_MOST * left_s {
+            (all_s - ROUND_OVER_TRANSITS * left_s) / round.time_s
+        } else {
+            0.0
+        }
+    };
     let packet_s = |part: &RoundPart| {
         let transit = part.frame.transit?;
         let payload_s = scale * (transit.seconds - common_s).max(payload_least_s);
@@ -253,8 +278,11 @@ fn divide_by_transits(
     };
     Division {
         packet_s: parts.iter().map(packet_s).collect(),
-        common_s: (is_told && frames > 0.0).then_some(common_s),
+        common_s: (is_told && is_alone && frames > 0.0).then_some(common_s),
         is_idle,
+        foreign_share: round
+            .filter(|_| is_told && frames > 0.0)
+            .map(unexplained_share),
     }
 }
 
@@ -282,7 +310,7 @@ struct Round {
 
 impl Round {
     /// `None` while no frames aggregate.
-    fn of(parts: &[RoundPart], unseen: &[UnseenPart], overhead_s: f64) -> Option<Self> {
+    fn of(parts: &[RoundPart], others: &Others<'_>, overhead_s: f64) -> Option<Self> {
         let time_s = parts
             .iter()
             .filter(|part| part.is_aggregated())
@@ -302,14 +330,15 @@ impl Round {
                 known_s += part.bits() / bps * part.frame.level * turns;
             }
         }
-        for part in unseen {
+        for part in others.unseen {
             let packets = part.pps * time_s;
             frames_s += packets.min(1.0) * CONTENDED * overhead_s;
             known_s += packets * part.packet_s;
             let uplink_part = WaterfillConfig::IN_LINE_UPLINK_PART;
             uplink += part.uplink_per_s * uplink_part * overhead_s;
         }
-        let payload_s = time_s * (1.0 - uplink.min(UPLINK_MOST)) - frames_s - known_s;
+        let taken = uplink.min(UPLINK_MOST) + others.foreign_share;
+        let payload_s = time_s * (1.0 - taken) - frames_s - known_s;
         Some(Self { time_s, payload_s })
     }
 }
