@@ -354,13 +354,16 @@ impl FromStr for QueueLimit {
             .or_else(|| trimmed.strip_suffix("packet"))
         {
             let number = number.trim();
-            return number
-                .parse()
-                .map(Self::Packets)
-                .map_err(|_| QuantityError::NoNumber {
-                    text: text.to_owned(),
-                    example: "2500 packets",
-                });
+            let is_whole = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+            return number.parse().map(Self::Packets).map_err(|_| {
+                let text = text.to_owned();
+                if is_whole {
+                    let finest = "1 packet";
+                    return QuantityError::OutOfRange { text, finest };
+                }
+                let example = "2500 packets";
+                QuantityError::NoNumber { text, example }
+            });
         }
         match SIZE.parse(text) {
             Ok(bytes) => Ok(Self::Bytes(Bytes(bytes))),

@@ -1,4 +1,5 @@
-//! Nobody takes the telemetry or the log: packets pass all the same, and SIGTERM ends the programs.
+//! Nobody takes the telemetry or the log, or there are no more file descriptors: packets pass all
+//! the same, and SIGTERM ends the programs. And programs that stood still for a while go on.
 #![expect(
     clippy::disallowed_methods,
     reason = "real programs take real time until packets pass"
@@ -22,7 +23,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What stands in the way of telemetry or of the log.
+/// What stands in the way of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Obstacle {
     /// The reader of the telemetry's pipe has closed it.
@@ -33,13 +34,16 @@ enum Obstacle {
     FullErrors,
     /// The file system of telemetry and log is full.
     FullDisk,
+    /// The program may not open any further file.
+    NoDescriptors,
 }
 
-const OBSTACLES: [Obstacle; 4] = [
+const OBSTACLES: [Obstacle; 5] = [
     Obstacle::NoReader,
     Obstacle::StoppedReader,
     Obstacle::FullErrors,
     Obstacle::FullDisk,
+    Obstacle::NoDescriptors,
 ];
 
 /// Time within which SIGTERM must end a program.
@@ -81,6 +85,9 @@ impl Stallable {
         let mut errors = None;
         let mut telemetry_reader = None;
         match obstacle {
+            Obstacle::NoDescriptors => {
+                command.stderr(Stdio::null());
+            }
             Obstacle::NoReader | Obstacle::StoppedReader => {
                 mkfifo(&telemetry, Mode::S_IRWXU).unwrap();
                 // Opened in both directions it does not wait for the other end.
@@ -117,6 +124,13 @@ impl Stallable {
     /// Puts the obstacle into its way.
     fn obstruct(&mut self) {
         match self.obstacle {
+            Obstacle::NoDescriptors => {
+                let pid = self.child.id().to_string();
+                let limited = Command::new("prlimit")
+                    .args(["--nofile=0", "--pid", &pid])
+                    .status();
+                assert!(limited.unwrap().success());
+            }
             Obstacle::NoReader => {
                 self.read_telemetry();
                 self.telemetry_reader = None;
@@ -152,14 +166,14 @@ impl Stallable {
         assert_eq!(row[0], b'{');
     }
 
+    fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
+    }
+
     /// Sends SIGTERM and returns the time until the program has ended.
     fn end(&mut self) -> Duration {
         let begin = Instant::now();
-        kill(
-            Pid::from_raw(self.child.id().cast_signed()),
-            Signal::SIGTERM,
-        )
-        .unwrap();
+        self.signal(Signal::SIGTERM);
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 assert!(
@@ -332,39 +346,97 @@ fn key(folder: &Folder, name: &str) -> (PathBuf, String) {
 }
 
 #[test]
-fn proxy_and_agent_forward_and_obey_sigterm_while_nobody_takes_telemetry_or_log() {
-    let bed = match Testbed::new() {
-        Ok(bed) => bed,
-        Err(error) => {
-            eprintln!("SKIPPED, NOTHING WAS TESTED: {error:#}");
-            return;
-        }
+fn proxy_and_agent_forward_and_obey_sigterm_whatever_takes_no_more() {
+    let Some(tunnel) = TunnelLab::new("stalled-tunnel") else {
+        return;
     };
-    let folder = folder("stalled-tunnel");
-    let (proxy_key, proxy_public) = key(&folder, "proxy.key");
-    let (agent_key, agent_public) = key(&folder, "agent.key");
-    let proxy = format!(
-        "listen = \"0.0.0.0:51900\"\nprivate_key_file = \"{}\"\n[tun]\naddress = \"{PROXY}/24\"\n\
-         [[station]]\nname = \"laptop\"\npublic_key = \"{agent_public}\"\naddress = \"{AGENT}\"\n",
-        proxy_key.display()
-    );
-    let agent = format!(
-        "proxy = \"{PROXY_OUTSIDE}:51900\"\nproxy_public_key = \"{proxy_public}\"\n\
-         private_key_file = \"{}\"\n[tun]\naddress = \"{AGENT}/24\"\n",
-        agent_key.display()
-    );
-    let pings = Pings::open(&bed.proxy_side, &bed.agent_side, AGENT);
     for obstacle in obstacles() {
-        let programs = vec![
-            Stallable::start(&bed.agent_side, &folder, ("agent", &agent), obstacle),
-            Stallable::start(&bed.proxy_side, &folder, ("proxy", &proxy), obstacle),
-        ];
-        assert_unharmed(&pings, programs);
+        assert_unharmed(&tunnel.pings, tunnel.start(obstacle));
     }
 }
 
 #[test]
-fn the_box_forwards_and_obeys_sigterm_while_nobody_takes_telemetry_or_log() {
+fn proxy_and_agent_go_on_after_either_has_stood_still() {
+    let Some(tunnel) = TunnelLab::new("still-tunnel") else {
+        return;
+    };
+    let programs = tunnel.start(Obstacle::NoDescriptors);
+    tunnel.pings.wait();
+    for program in &programs {
+        // Shorter than the time after which an end takes the other for gone, and longer.
+        for stands_still in [Duration::from_secs(2), Duration::from_secs(12)] {
+            program.signal(Signal::SIGSTOP);
+            thread::sleep(stands_still);
+            program.signal(Signal::SIGCONT);
+            let begin = Instant::now();
+            tunnel.pings.wait();
+            let took = begin.elapsed();
+            eprintln!(
+                "{} stood still for {stands_still:?}: back after {took:?}",
+                program.name
+            );
+            assert!(took < Duration::from_secs(10), "{}: {took:?}", program.name);
+        }
+    }
+}
+
+/// Proxy and agent in namespaces, and pings through their tunnel.
+struct TunnelLab {
+    bed: Testbed,
+    folder: Folder,
+    proxy: String,
+    agent: String,
+    pings: Pings,
+}
+
+impl TunnelLab {
+    /// `None`, loudly, where the system allows no namespaces.
+    fn new(name: &str) -> Option<Self> {
+        let bed = match Testbed::new() {
+            Ok(bed) => bed,
+            Err(error) => {
+                eprintln!("SKIPPED, NOTHING WAS TESTED: {error:#}");
+                return None;
+            }
+        };
+        let folder = folder(name);
+        let (proxy_key, proxy_public) = key(&folder, "proxy.key");
+        let (agent_key, agent_public) = key(&folder, "agent.key");
+        let proxy = format!(
+            "listen = \"0.0.0.0:51900\"\nprivate_key_file = \"{}\"\n[tun]\naddress = \"{PROXY}/24\"\n\
+         [[station]]\nname = \"laptop\"\npublic_key = \"{agent_public}\"\naddress = \"{AGENT}\"\n",
+            proxy_key.display()
+        );
+        let agent = format!(
+            "proxy = \"{PROXY_OUTSIDE}:51900\"\nproxy_public_key = \"{proxy_public}\"\n\
+         private_key_file = \"{}\"\n[tun]\naddress = \"{AGENT}/24\"\n",
+            agent_key.display()
+        );
+        let pings = Pings::open(&bed.proxy_side, &bed.agent_side, AGENT);
+        Some(Self {
+            bed,
+            folder,
+            proxy,
+            agent,
+            pings,
+        })
+    }
+
+    /// Starts the programs.
+    fn start(&self, obstacle: Obstacle) -> Vec<Stallable> {
+        let (agent, proxy) = (
+            ("agent", self.agent.as_str()),
+            ("proxy", self.proxy.as_str()),
+        );
+        vec![
+            Stallable::start(&self.bed.agent_side, &self.folder, agent, obstacle),
+            Stallable::start(&self.bed.proxy_side, &self.folder, proxy, obstacle),
+        ]
+    }
+}
+
+#[test]
+fn the_box_forwards_and_obeys_sigterm_whatever_takes_no_more() {
     let bed = match EdgeTestbed::new(1, 1500) {
         Ok(bed) => bed,
         Err(error) => {
