@@ -223,14 +223,12 @@ fn a_station_that_changes_its_address_stays_connected() {
     let (proxy, agent) = (bed.start_proxy().unwrap(), bed.start_agent().unwrap());
     echo_within(&bed, Duration::from_secs(20)).expect("an echo");
     for (old, new) in [(2, 33), (33, 44), (44, 2)] {
-        run(
-            &bed.agent_side,
-            &format!("ip addr add 192.168.77.{new}/24 dev wire1"),
-        );
-        run(
-            &bed.agent_side,
-            &format!("ip addr del 192.168.77.{old}/24 dev wire1"),
-        );
+        let change = |what, host| {
+            let words = format!("ip addr {what} 192.168.77.{host}/24 dev wire1");
+            run(&bed.agent_side, &words);
+        };
+        change("del", old);
+        change("add", new);
         let took = echo_within(&bed, Duration::from_secs(10)).expect("an echo at a new address");
         println!("192.168.77.{new}: after {took:?}");
     }
