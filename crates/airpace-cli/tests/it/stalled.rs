@@ -148,7 +148,12 @@ impl Stallable {
                 let root = format!("/proc/{}/root", self.child.id());
                 let place = self.place.strip_prefix("/").unwrap();
                 let place = Path::new(&root).join(place);
-                assert!(fs::metadata(place.join("telemetry")).unwrap().len() > 0);
+                let begin = Instant::now();
+                while fs::metadata(place.join("telemetry")).map_or(0, |file| file.len()) == 0 {
+                    let is_soon = begin.elapsed() < Duration::from_secs(10);
+                    assert!(is_soon, "{} writes no telemetry", self.name);
+                    thread::sleep(Duration::from_millis(20));
+                }
                 let mut filler = File::create(place.join("filler")).unwrap();
                 while filler.write_all(&[0; 512]).is_ok() {}
             }

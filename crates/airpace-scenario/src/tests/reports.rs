@@ -3,7 +3,7 @@
 use super::{finished, loaded};
 use crate::results::SimulationSummary;
 
-const CELL: &str = "duration = \"10 s\"\nwarm_up = \"3 s\"\n[[node]]\nkind = \"ap\"\n\
+const CELL: &str = "duration = \"6 s\"\nwarm_up = \"3 s\"\n[[node]]\nkind = \"ap\"\n\
     [[node]]\nkind = \"station\"\ncount = 3\nrate = \"mcs 7\"\n\
     [[node]]\nkind = \"host\"\n[[wire]]\na = \"host\"\nb = \"ap\"\n\
     [[flow]]\nkind = \"tcp\"\n[[flow]]\nkind = \"ping\"\n[[proxy]]\n";
