@@ -13,6 +13,9 @@ use std::time::Duration;
 /// Bar for the p95 ping under load, as a multiple of what it is without forged frames.
 pub const PING_BAR: f64 = 1.3;
 
+/// The sensors that can be deceived.
+pub const SENSOR_NAMES: [&str; 2] = ["monitor", "radio"];
+
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct ForgedPlan {
@@ -20,6 +23,8 @@ pub struct ForgedPlan {
     pub program: PathBuf,
     /// VHT MCS of the stations, 80 MHz and one stream.
     pub mcs: Vec<u8>,
+    /// The sensors to deceive, of [`SENSOR_NAMES`].
+    pub sensors: Vec<String>,
     /// Runs of each case; the medians are compared.
     pub repeats: u32,
     /// Duration of the load of each run: a Cubic download per station, and pings.
@@ -105,10 +110,14 @@ pub fn compare(plan: &ForgedPlan, stop: &Stop) -> Result<ForgedComparison> {
         trusted: true,
     };
     for (sensor, kind, cases) in SENSORS {
-        if kind == ArmKind::EdgeRadio && !is_root {
+        let is_wanted = plan.sensors.iter().any(|wanted| wanted == sensor);
+        if is_wanted && kind == ArmKind::EdgeRadio && !is_root {
             tracing::warn!(
                 "the radio is left out: the in-line box loads BPF programs, which needs root"
             );
+            continue;
+        }
+        if !is_wanted {
             continue;
         }
         let mut without = None;

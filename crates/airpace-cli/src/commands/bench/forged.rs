@@ -5,7 +5,7 @@ use crate::commands::demo;
 use crate::failure::{Interrupted, bad_input};
 use crate::output::{self, Table};
 use airpace_config::quantity::Span;
-use airpace_lab::bench::forged::{ForgedComparison, ForgedPlan, PING_BAR, compare};
+use airpace_lab::bench::forged::{ForgedComparison, ForgedPlan, PING_BAR, SENSOR_NAMES, compare};
 use airpace_lab::bench::saturation::vht80;
 use airpace_lab::interrupt::with_signals;
 use clap::Args;
@@ -21,6 +21,9 @@ pub(super) struct Forged {
     /// VHT MCS of the stations, 80 MHz, one stream; the frames are forged for the first.
     #[arg(long, default_value = "9,4,1", value_delimiter = ',')]
     mcs: Vec<u8>,
+    /// Sensors to deceive: the agents' monitor interfaces, the box's radio.
+    #[arg(long, default_value = "monitor,radio", value_delimiter = ',', value_parser = SENSOR_NAMES)]
+    sensors: Vec<String>,
     /// Runs of each case; their medians are compared.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     repeats: u32,
@@ -59,6 +62,7 @@ pub(super) fn run(args: &Forged) -> anyhow::Result<ExitCode> {
     let plan = ForgedPlan {
         program: demo::program()?,
         mcs: args.mcs.clone(),
+        sensors: args.sensors.clone(),
         repeats: args.repeats,
         load: args.load.0,
         ramp: args.ramp.0,
