@@ -67,8 +67,11 @@ pub struct ForgedComparison {
     pub trusted: bool,
 }
 
+/// A kind of forged frames, with its name; `None` forges nothing.
+type Case = (&'static str, Option<Forgery>);
+
 /// The arms, the sensor that each relies upon, and what is forged for it.
-const SENSORS: [(&str, ArmKind, &[(&str, Option<Forgery>)]); 2] = [
+const SENSORS: [(&str, ArmKind, &[Case]); 2] = [
     (
         "monitor",
         ArmKind::AirpaceCubic,
