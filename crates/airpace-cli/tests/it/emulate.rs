@@ -277,6 +277,7 @@ fn eventually(is_true: impl Fn() -> bool) -> bool {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "real processes end in real time")]
 fn nothing_is_left_however_the_emulator_ends() {
     let signals = [
         Signal::SIGINT,
