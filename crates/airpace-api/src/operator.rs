@@ -141,6 +141,12 @@ pub struct EdgeStationStatus {
     pub held_packets: Option<u32>,
     /// Packets that wait in the box now.
     pub backlog_packets: u64,
+    /// Its agent's reports that claimed what contradicts the standard or what was sent, since it came.
+    #[serde(default)]
+    pub corrected_reports: u64,
+    /// Its agent's reports that did not count because too many came, since it came.
+    #[serde(default)]
+    pub surplus_reports: u64,
     /// Seconds since the station was last heard.
     pub silent_s: f64,
 }

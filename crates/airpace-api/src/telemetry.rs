@@ -69,6 +69,12 @@ pub struct ProxySlot {
     pub dropped: u64,
     /// Packets marked by the proxy's queue in the slot.
     pub marked: u64,
+    /// Its agent's reports that claimed what contradicts the standard or what was sent, since it came.
+    #[serde(default)]
+    pub corrected_reports: u64,
+    /// Its agent's reports that did not count because too many came, since it came.
+    #[serde(default)]
+    pub surplus_reports: u64,
 }
 
 /// One slot of one station, as the in-line box saw it and decided.
@@ -136,6 +142,12 @@ pub struct EdgeSlot {
     pub dropped: u64,
     /// Packets marked by the box's queue in the slot.
     pub marked: u64,
+    /// Its agent's reports that claimed what contradicts the standard or what was sent, since it came.
+    #[serde(default)]
+    pub corrected_reports: u64,
+    /// Its agent's reports that did not count because too many came, since it came.
+    #[serde(default)]
+    pub surplus_reports: u64,
     /// Share of the air that others than the access point and its stations used in the slot, 0 to 1,
     /// as far as the radio near it has heard; absent without a radio.
     #[serde(default)]

@@ -19,6 +19,20 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
+/// A length of time in words, if it is so long that the user should know before: at least a minute.
+pub(crate) fn about(span: Duration) -> Option<String> {
+    let minutes = span.as_secs_f64() / 60.0;
+    let (number, unit) = match minutes {
+        ..1.0 => return None,
+        ..90.0 => (minutes, "minute"),
+        ..2880.0 => (minutes / 60.0, "hour"),
+        _ => (minutes / 1440.0, "day"),
+    };
+    let number = number.round();
+    let plural = if number == 1.0 { "" } else { "s" };
+    Some(format!("{number} {unit}{plural}"))
+}
+
 /// A bar over the simulated time of one run. Appears on a terminal once the run has lasted for a
 /// while.
 pub(crate) struct RunBar {
@@ -88,5 +102,25 @@ impl Progress<usize> for RunsBar {
 impl Drop for RunsBar {
     fn drop(&mut self) {
         self.0.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_at_least_a_minute_are_told_in_a_fitting_unit() {
+        let about = |seconds| about(Duration::from_secs(seconds));
+        assert_eq!(about(59), None);
+        assert_eq!(about(61).as_deref(), Some("1 minute"));
+        assert_eq!(about(250).as_deref(), Some("4 minutes"));
+        assert_eq!(about(2 * 3600).as_deref(), Some("2 hours"));
+        assert_eq!(
+            about(u64::MAX)
+                .as_deref()
+                .map(|text| text.ends_with("days")),
+            Some(true)
+        );
     }
 }

@@ -345,6 +345,20 @@ impl fmt::Display for Size {
     }
 }
 
+/// The number of packets in `number`, which stands in `text` before the unit.
+fn packets(text: &str, number: &str, example: &'static str) -> Result<u32, QuantityError> {
+    let number = number.trim();
+    number.parse().map_err(|_| {
+        let text = text.to_owned();
+        if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) {
+            let finest = "1 packet";
+            QuantityError::OutOfRange { text, finest }
+        } else {
+            QuantityError::NoNumber { text, example }
+        }
+    })
+}
+
 impl FromStr for QueueLimit {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<Self, QuantityError> {
@@ -353,14 +367,7 @@ impl FromStr for QueueLimit {
             .strip_suffix("packets")
             .or_else(|| trimmed.strip_suffix("packet"))
         {
-            let number = number.trim();
-            return number
-                .parse()
-                .map(Self::Packets)
-                .map_err(|_| QuantityError::NoNumber {
-                    text: text.to_owned(),
-                    example: "2500 packets",
-                });
+            return packets(text, number, "2500 packets").map(Self::Packets);
         }
         match SIZE.parse(text) {
             Ok(bytes) => Ok(Self::Bytes(Bytes(bytes))),

@@ -13,6 +13,7 @@ use airpace_net::tun::{Tun, TunConfig};
 use airpace_units::Time;
 use core::time::Duration;
 use ipnet::Ipv4Net;
+use std::io;
 use std::net::Ipv4Addr;
 
 /// The namespaces of a cell. The kernel removes them when this value is dropped and all programs
@@ -23,6 +24,9 @@ pub struct Network {
     stations: Vec<Namespace>,
     /// Where the cell carries Ethernet frames.
     middle: Option<Middle>,
+    /// The stations' monitors, and those of the third radios by access point.
+    monitors: Vec<Option<Tun>>,
+    air: Vec<Option<Tun>>,
 }
 
 /// What is between the server and the stations of a cell that carries Ethernet frames.
@@ -78,6 +82,25 @@ impl Network {
         self.middle.as_ref().map(|middle| &middle.config)
     }
 
+    /// Shows a frame on the monitor of station `index`, as if the station's radio had heard it from
+    /// somebody who does not belong to the cell: radiotap header, then the 802.11 frame. It takes no
+    /// airtime. Returns `false` if the interface had no room or there is no such monitor.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn show_on_monitor(&self, index: usize, frame: &[u8]) -> io::Result<bool> {
+        show(&self.monitors, index, frame)
+    }
+
+    /// Shows a frame on the monitor of the third radio near access point `index`, as
+    /// [`Network::show_on_monitor`] does.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn show_on_radio(&self, index: usize, frame: &[u8]) -> io::Result<bool> {
+        show(&self.air, index, frame)
+    }
+
     /// Returns how many packets the kernel has dropped because the emulator did not read them from
     /// the server's TUN device in time.
     pub(crate) fn overflowed(&self) -> Result<u64, NamespaceError> {
@@ -95,6 +118,14 @@ impl Network {
             packets += station.netlink()?.transmit_drops(WLAN)?;
         }
         Ok(packets)
+    }
+}
+
+/// Hands a frame to the kernel as received by one of the devices.
+fn show(devices: &[Option<Tun>], index: usize, frame: &[u8]) -> io::Result<bool> {
+    match devices.get(index) {
+        Some(Some(device)) => device.write(frame),
+        _ => Ok(false),
     }
 }
 
@@ -165,6 +196,8 @@ pub(crate) fn create(config: &EmulatorConfig) -> Result<(Network, Devices), Emul
         server,
         stations: Vec::new(),
         middle,
+        monitors: Vec::new(),
+        air: handles(&air)?,
     };
     let mut devices = Devices {
         wired,
@@ -184,7 +217,14 @@ pub(crate) fn create(config: &EmulatorConfig) -> Result<(Network, Devices), Emul
         devices.stations.push(wlan);
         devices.monitors.push(monitor);
     }
+    network.monitors = handles(&devices.monitors)?;
     Ok((network, devices))
+}
+
+/// Returns further handles of the devices.
+fn handles(devices: &[Option<Tun>]) -> io::Result<Vec<Option<Tun>>> {
+    let handle = |device: &Option<Tun>| device.as_ref().map(Tun::try_clone).transpose();
+    devices.iter().map(handle).collect()
 }
 
 fn prepared_namespace() -> Result<Namespace, EmulatorError> {

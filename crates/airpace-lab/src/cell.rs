@@ -3,7 +3,7 @@
 use crate::bench::saturation::vht80;
 use crate::frames::FrameLog;
 use airpace_core::phy::RateError;
-use airpace_emu::{Emulator, EmulatorConfig, Observer, SERVER, station_address};
+use airpace_emu::{Emulator, EmulatorConfig, Network, Observer, SERVER, station_address};
 use airpace_net::netns::Namespace;
 use airpace_sim::mac::{CellConfig, Direction, DropReason, FrameRecord, PathConfig, StationConfig};
 use airpace_units::{StationId, Time};
@@ -85,6 +85,16 @@ impl Cell {
     pub fn record_from_now(&self) {
         let log = FrameLog::new(self.stations, self.emulator.clock().now(), self.slot);
         *lock(&self.log) = Some(log);
+    }
+
+    /// The time on the cell's clock.
+    pub(crate) fn now(&self) -> Time {
+        self.emulator.clock().now()
+    }
+
+    /// The namespaces and monitors of the cell.
+    pub(crate) fn network(&self) -> &Network {
+        self.emulator.network()
     }
 
     /// The namespace of the wired server.

@@ -12,6 +12,7 @@
 pub mod bench;
 pub mod cell;
 pub mod demo;
+mod forge;
 pub mod frames;
 pub mod interrupt;
 mod load;

@@ -274,6 +274,47 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "threads begin in real time")]
+    fn the_thread_that_writes_has_no_real_time_priority_even_after_a_reload() {
+        let path = scratch("priority");
+        let opens = path.clone();
+        let real_time = thread::spawn(move || {
+            // A loop opens another journal when it has real-time priority already.
+            let has_priority = airpace_net::realtime::try_fifo(1).is_ok();
+            let mut journal = Journal::open(Some(&opens)).unwrap();
+            journal.write(&1);
+            thread::sleep(Duration::from_millis(100));
+            let policies = policies_of_threads("telemetry");
+            (has_priority, policies)
+        });
+        let (has_priority, policies) = real_time.join().unwrap();
+        std::fs::remove_file(&path).unwrap();
+        if !has_priority {
+            eprintln!("SKIPPED, NOTHING WAS TESTED: no right to real-time scheduling");
+        }
+        // Other tests may have journals as well.
+        assert!(!policies.is_empty());
+        assert!(policies.iter().all(|&policy| policy == 0), "{policies:?}");
+    }
+
+    /// The scheduling policies of the threads with this name: field 41 of `stat`
+    /// (`proc_pid_stat(5)`), 0 for ordinary ones.
+    fn policies_of_threads(name: &str) -> Vec<u32> {
+        let mut policies = Vec::new();
+        for task in std::fs::read_dir("/proc/self/task").unwrap().flatten() {
+            // A thread may end meanwhile.
+            let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+            if let Some((head, fields)) = stat.rsplit_once(") ")
+                && head.ends_with(&format!("({name}"))
+            {
+                let policy = fields.split_whitespace().nth(38).unwrap();
+                policies.push(policy.parse().unwrap());
+            }
+        }
+        policies
+    }
+
+    #[test]
     #[expect(clippy::disallowed_methods, reason = "the test is about real time")]
     fn a_full_disk_costs_rows_and_no_time() {
         let mut journal = Journal::open(Some(Path::new("/dev/full"))).unwrap();

@@ -25,7 +25,7 @@ pub(crate) const SESSION_CHECK: Duration = Duration::from_millis(50);
 pub(crate) const MAX_PAYLOAD: usize = 9_100;
 
 /// How often a loop looks at what is known of the paths to its peers.
-pub(crate) const PATH_CHECK: Duration = Duration::from_secs(1);
+pub(crate) const PATH_CHECK: Duration = Duration::from_millis(200);
 
 /// Bytes that the tunnel and the headers of IPv6 and UDP add to a packet.
 const OVERHEAD_ON_IPV6: u16 = (SEAL_HEAD + SEAL_TAIL + 40 + 8) as u16;
@@ -48,16 +48,22 @@ pub(crate) fn clamp_mss(packet: &mut [u8], path: Option<u16>, mtu: u16) {
 
 /// Has the socket cut datagrams over IPv6 to what the paths to the first `peers` peers take: routers of
 /// IPv6 cut none. There is one limit for all of them.
+///
+/// A path of which nothing is known yet is taken to be as narrow as IPv6 allows, because datagrams
+/// that are too long would vanish until the search has found that out.
 pub(crate) fn limit_packets(socket: &UdpSocket, tunnel: &Tunnel, peers: usize, mtu: u16) {
-    let mut least = mtu;
+    let mut least = None;
     for peer in 0..peers {
         let is_on_ipv6 = tunnel
             .endpoint(peer)
             .is_some_and(|endpoint| endpoint.ip().to_canonical().is_ipv6());
-        if is_on_ipv6 && let Some(path) = tunnel.longest_payload(peer) {
-            least = least.min(path);
+        if is_on_ipv6 {
+            let path = tunnel.longest_payload(peer).unwrap_or(0).min(mtu);
+            least = Some(path.min(least.unwrap_or(mtu)));
         }
     }
+    // Without peers on IPv6 the limit affects nobody, and suits the first that comes.
+    let least = least.unwrap_or(0);
     let limit = (least < mtu).then(|| least.saturating_add(OVERHEAD_ON_IPV6).max(LEAST_IPV6_MTU));
     // The limit is in the range that the kernel accepts.
     let _ = socket.limit_ipv6_packets(limit);

@@ -15,3 +15,33 @@ use std::io;
 pub fn try_fifo(priority: u8) -> io::Result<()> {
     sys::set_fifo(i32::from(priority))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    /// Scheduling policy of the calling thread: field 41 of `stat` (`proc_pid_stat(5)`).
+    fn policy() -> i32 {
+        let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+        // The name, which is the second field, may contain spaces.
+        let (_, fields) = stat.rsplit_once(')').unwrap();
+        fields.split_whitespace().nth(38).unwrap().parse().unwrap()
+    }
+
+    #[test]
+    fn threads_that_a_real_time_thread_starts_are_ordinary() {
+        let real_time = thread::spawn(|| {
+            if try_fifo(1).is_err() {
+                return None;
+            }
+            let own = policy() & 0xff;
+            let helper = thread::spawn(policy);
+            Some((own, helper.join().unwrap()))
+        });
+        match real_time.join().unwrap() {
+            Some(policies) => assert_eq!(policies, (libc::SCHED_FIFO, libc::SCHED_OTHER)),
+            None => eprintln!("SKIPPED, NOTHING WAS TESTED: no right to real-time scheduling"),
+        }
+    }
+}

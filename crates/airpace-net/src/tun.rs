@@ -184,6 +184,18 @@ impl Tun {
         self.udp_offload
     }
 
+    /// Returns another handle of the same device, which then exists as long as either.
+    ///
+    /// # Errors
+    /// When the process cannot open another file.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self {
+            file: self.file.try_clone()?,
+            name: self.name.clone(),
+            udp_offload: self.udp_offload,
+        })
+    }
+
     /// Reads one packet that the kernel sends out of the interface; `None` if no packet waits. A
     /// packet that is longer than `buffer` is cut off.
     ///

@@ -12,6 +12,7 @@ mod receive;
 pub use receive::{Datagram, DatagramMut, ReceiveBatch};
 
 use crate::sys;
+use core::sync::atomic::AtomicU16;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -77,6 +78,8 @@ pub const MAX_MESSAGES: usize = 64;
 #[derive(Debug)]
 pub struct UdpSocket {
     inner: std::net::UdpSocket,
+    /// See [`UdpSocket::limit_ipv6_packets`]; zero without a limit.
+    ipv6_limit: AtomicU16,
 }
 
 impl UdpSocket {
@@ -88,7 +91,10 @@ impl UdpSocket {
     pub fn bind(address: SocketAddr, options: UdpOptions) -> io::Result<Self> {
         let inner = std::net::UdpSocket::bind(address)?;
         inner.set_nonblocking(true)?;
-        let socket = Self { inner };
+        let socket = Self {
+            inner,
+            ipv6_limit: AtomicU16::new(0),
+        };
         socket.apply(address, options)?;
         Ok(socket)
     }

@@ -1,7 +1,11 @@
 //! `airpace emulate`.
 
 use crate::shared::{Run, airpace_words, assert_refused, folder};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// Runs `airpace emulate` with these arguments; `None`, loudly, where the system allows no
 /// namespaces or no TUN.
@@ -244,4 +248,67 @@ fn impossible_cells_are_refused() {
     assert_refused("emulate --max-duration 0s -- true", "at most 5.484 ms");
     assert_refused("emulate --max-duration 6ms -- true", "at most 5.484 ms");
     assert_refused("emulate --hardware-queue 65 -- true", "--hardware-queue");
+}
+
+/// Whether a process runs whose command line contains this word.
+fn runs(word: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes.into_iter().any(|process| {
+        // Empty for processes that have ended, and unreadable for those that are gone.
+        let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(word)
+    })
+}
+
+/// Waits until it is true, for up to ten seconds.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "real processes take real time to begin and to end"
+)]
+fn eventually(is_true: impl Fn() -> bool) -> bool {
+    let begin = Instant::now();
+    while !is_true() {
+        if begin.elapsed() > Duration::from_secs(10) {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    true
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "real processes end in real time")]
+fn nothing_is_left_however_the_emulator_ends() {
+    let signals = [
+        Signal::SIGINT,
+        Signal::SIGTERM,
+        Signal::SIGHUP,
+        Signal::SIGKILL,
+    ];
+    if emulate(&["--", "true"]).is_none() {
+        return;
+    }
+    for signal in signals {
+        // No other process has such an argument.
+        let mark = format!("1000.{}{}", std::process::id(), signal as i32);
+        // A daemon, and a process that does not heed the gentle signals.
+        let script =
+            format!("setsid sleep {mark} & trap '' INT TERM HUP; sleep {mark}; sleep {mark}");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_airpace"));
+        command.args(["emulate", "--stations", "2", "--", "sh", "-c", &script]);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let mut emulator = command.spawn().unwrap();
+        let is_asleep = || runs(&format!("sleep\0{mark}"));
+        assert!(eventually(is_asleep), "{signal}: the command has not begun");
+        kill(Pid::from_raw(emulator.id().cast_signed()), signal).unwrap();
+        let begin = Instant::now();
+        emulator.wait().unwrap();
+        let took = begin.elapsed();
+        assert!(eventually(|| !runs(&mark)), "{signal}: processes are left");
+        eprintln!("{signal}: ended after {took:?}");
+        assert!(took < Duration::from_secs(10), "{signal}: {took:?}");
+    }
 }

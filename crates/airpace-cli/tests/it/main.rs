@@ -19,6 +19,7 @@ mod remote_sensors;
 mod reproduce;
 mod shared;
 mod sim;
+mod stalled;
 mod step;
 mod tool;
 mod usage;

@@ -1,7 +1,9 @@
 //! `airpace sim`: runs, sweeps, the reference, and refusals.
 
-use crate::shared::{Folder, airpace, airpace_words, folder, json_of};
+use crate::shared::{Folder, airpace, airpace_words, assert_refused, folder, json_of};
+use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 const CELL: &str = "\
 title = \"two stations\"
@@ -266,5 +268,58 @@ fn ctrl_c_ends_a_run_with_what_was_measured_and_130() {
             .unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(130));
         assert_eq!(text.contains("Stopped early"), printed, "{text}");
+    }
+}
+
+#[test]
+fn counts_and_loads_beyond_all_reason_are_refused_at_once() {
+    let folder = folder("sim-bounds");
+    let text = format!(
+        "{CELL}name = \"bulk\"\n[[flow]]\nkind = \"ping\"\nname = \"ping\"\n\
+         [[flow]]\nkind = \"tcp\"\nname = \"tcp\"\n[[flow]]\nkind = \"web\"\nname = \"web\"\n"
+    );
+    let path = file(&folder, &text);
+    for (setting, advice) in [
+        ("node.station.count=1000000000", "give 1 to 2000"),
+        ("flow.ping.interval=1ns", "give 10 us to"),
+        ("flow.web.interval=1ns", "give 10 us to"),
+        ("flow.web.connections=1000000000", "give 1 to 64"),
+        ("flow.bulk.rate=1000000Gbit/s", "too large"),
+        ("flow.bulk.payload=1GiB", "give 1 B to"),
+        ("flow.tcp.mss=1B", "give 64 B to"),
+        ("node.ap.queue.limit=1000000000000packets", "too large"),
+        ("node.ap.queue.limit=1000000000packets", "give 1 packet to"),
+        ("duration=100000000000s", "out of range"),
+        ("slot=1ns", "give 1 ms to"),
+    ] {
+        let line = format!("sim run {} --set {setting}", path.display());
+        assert_refused(&line, advice);
+    }
+}
+
+#[test]
+fn a_simulation_that_takes_minutes_says_so_before_it_starts() {
+    let folder = folder("sim-long");
+    let path = file(&folder, CELL);
+    let out = folder.path().join("sweep");
+    let run = format!("sim run {} --set duration=1000000s", path.display());
+    let sweep = format!(
+        "sim sweep {} --over duration=1000000s,900000s --repeats 5 --out {}",
+        path.display(),
+        out.display()
+    );
+    for line in [run, sweep] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_airpace"));
+        command
+            .args(line.split(' '))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        let mut simulation = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = String::new();
+        let mut errors = BufReader::new(simulation.stderr.take().unwrap());
+        errors.read_line(&mut said).unwrap();
+        simulation.kill().unwrap();
+        simulation.wait().unwrap();
+        assert!(said.contains("this will take about "), "{line}: {said}");
     }
 }

@@ -145,11 +145,7 @@ impl FromStr for Packets {
                 },
             });
         };
-        let number = number.trim().parse().map_err(|_| QuantityError::NoNumber {
-            text: text.to_owned(),
-            example,
-        })?;
-        Ok(Self(number))
+        super::packets(text, number, example).map(Self)
     }
 }
 
@@ -220,6 +216,13 @@ mod tests {
         for text in ["1000", "-5 packets", "1.5 packets", "64 KiB", "packets", ""] {
             assert!(text.parse::<Packets>().is_err(), "{text}");
         }
+        assert_eq!(
+            "1000000000000 packets"
+                .parse::<Packets>()
+                .expect_err("it is too large")
+                .to_string(),
+            "`1000000000000 packets` is too large or finer than 1 packet"
+        );
         for text in ["nan m", "inf m", "1e999 m", "", "m", "--4 m"] {
             assert!(text.parse::<Length>().is_err(), "{text}");
         }

@@ -6,6 +6,10 @@
 //! somebody forges. Then the meter counts only frames of one kind, by transmitter and by whether they are
 //! encrypted, if one explains what was delivered; otherwise it tells frames apart by the arrivals of
 //! packets until the monitor agrees again.
+//!
+//! Few forged frames do not exceed what was delivered, but many short ones make the mean frame short. A
+//! station receives from one access point at a time. So where frames of several kinds are heard, and one
+//! kind explains nearly everything that was delivered, the meter counts only that kind.
 
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_units::Time;
@@ -18,6 +22,9 @@ const AGREES: f64 = 1.3;
 const SLACK_BYTES: u64 = 16 * 1500;
 /// Least part of the delivered bytes that frames of one kind must show to be believed alone.
 const EXPLAINS: f64 = 0.5;
+/// Least part of the delivered bytes that frames of one kind must show for those of other kinds to be
+/// forged, although there are few of them.
+const EXPLAINS_ALL: f64 = 0.8;
 /// Time in agreement after which all frames are believed again.
 const AGREED: Duration = Duration::from_secs(5);
 /// Kinds of frames that are told apart. Forged ones may have any number of transmitters; those that come
@@ -87,6 +94,11 @@ impl MonitorGuard {
         }
     }
 
+    /// Whether only frames of another kind count: the station may have roamed since.
+    fn disbelieves(&self, kind: FrameKind) -> bool {
+        matches!(self.belief, Belief::Only(believed) if believed != kind)
+    }
+
     /// Takes the bytes that the kernel has delivered to the station since its interface came up.
     pub(super) const fn on_delivered(&mut self, total: u64) {
         self.delivered = Some(total);
@@ -100,6 +112,10 @@ impl MonitorGuard {
     /// Ends a slot. Without word of what was delivered all frames are believed.
     pub(super) fn close_slot(&mut self, now: Time) -> Verdict {
         let heard = core::mem::take(&mut self.heard);
+        if let Belief::Only(kind) = self.belief {
+            // Frames of invented transmitters must not take its place.
+            self.heard.push((kind, 0));
+        }
         let of_others = core::mem::take(&mut self.heard_of_others);
         let before = core::mem::replace(&mut self.delivered_before, self.delivered);
         let (Some(before), Some(total)) = (before, self.delivered) else {
@@ -113,23 +129,30 @@ impl MonitorGuard {
         let all = heard
             .iter()
             .fold(of_others, |sum, kind| sum.saturating_add(kind.1));
-        if all <= most {
-            let is_over = |at: Time| now.saturating_since(at) >= AGREED;
-            if self.disagreed_at.is_some_and(is_over) {
-                (self.belief, self.disagreed_at) = (Belief::All, None);
-            }
-            return Verdict::Stands;
-        }
-        self.disagreed_at = Some(now);
+        // With next to nothing delivered, any kind of few frames would explain it.
         let explaining = heard
             .iter()
             .filter(|kind| kind.1 <= most && kind.1 as f64 >= EXPLAINS * delivered as f64)
+            .filter(|_| delivered > SLACK_BYTES)
             .max_by_key(|kind| kind.1);
-        // With next to nothing delivered, any kind of few frames would explain it.
         let next = match explaining {
-            Some(&(kind, _)) if delivered > SLACK_BYTES => Belief::Only(kind),
-            _ => Belief::Nothing,
+            Some(&(kind, _)) if all > most => Belief::Only(kind),
+            _ if all > most => Belief::Nothing,
+            Some(&(kind, bytes))
+                if (bytes < all || self.disbelieves(kind))
+                    && bytes as f64 >= EXPLAINS_ALL * delivered as f64 =>
+            {
+                Belief::Only(kind)
+            }
+            _ => {
+                let is_over = |at: Time| now.saturating_since(at) >= AGREED;
+                if self.disagreed_at.is_some_and(is_over) {
+                    (self.belief, self.disagreed_at) = (Belief::All, None);
+                }
+                return Verdict::Stands;
+            }
         };
+        self.disagreed_at = Some(now);
         let before = core::mem::replace(&mut self.belief, next);
         if before == next || before == Belief::Nothing {
             Verdict::Stands
@@ -190,6 +213,39 @@ mod tests {
         assert_eq!(verdicts[1..], [Verdict::Stands; 2]);
         assert!(guard.admits(AP, 1500, true));
         assert!(!guard.admits(FORGER, 1500, true));
+    }
+
+    #[test]
+    fn a_few_frames_of_another_transmitter_do_not_count_beside_those_that_explain_the_delivery() {
+        let mut guard = MonitorGuard::default();
+        slots(&mut guard, FORGER, &[0]);
+        // Fewer bytes than the monitor and the delivery may differ by.
+        let verdicts = slots(&mut guard, FORGER, &[20, 20]);
+        assert_eq!(verdicts, [Verdict::Forged, Verdict::Stands]);
+        assert!(guard.admits(AP, 1500, true));
+        assert!(!guard.admits(FORGER, 1500, true));
+        slots(&mut guard, FORGER, &[0; 60]);
+        assert!(!guard.is_doubting());
+    }
+
+    #[test]
+    fn a_station_that_roams_is_measured_at_its_new_access_point() {
+        let mut guard = MonitorGuard::default();
+        slots(&mut guard, FORGER, &[0, 20]);
+        assert!(guard.is_doubting());
+        // From now on the other transmitter is the access point.
+        let mut total = guard.delivered.unwrap();
+        let mut now = guard.disagreed_at.unwrap();
+        for _ in 0..2 {
+            for _ in 0..200 {
+                guard.admits(FORGER, 1500, true);
+            }
+            total += 200 * 1480;
+            guard.on_delivered(total);
+            now += Duration::from_millis(100);
+            guard.close_slot(now);
+        }
+        assert!(guard.admits(FORGER, 1500, true));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::station::{LearntStation, Seat};
 use super::{DownlinkFrame, Inline, StationChange};
-use crate::proxy::Mode;
+use crate::proxy::{Mode, RejectedReports};
 use airpace_core::report::{Allocation, SlotReport};
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_units::Time;
@@ -29,6 +29,8 @@ pub struct StationStatus<'a> {
     pub granted: Option<Allocation>,
     /// What was observed of it in the last slot.
     pub report: Option<&'a SlotReport>,
+    /// Its reports that were rejected since it came.
+    pub rejected: RejectedReports,
     /// Packets that wait for it.
     pub queued: usize,
     /// When it was last heard.
@@ -55,6 +57,7 @@ impl<F: DownlinkFrame> Inline<F> {
                 mode: proxy.mode(seat).unwrap_or(Mode::Away),
                 granted: proxy.granted(seat),
                 report: proxy.last_report(seat),
+                rejected: proxy.rejected_reports(seat),
                 queued: proxy.queued(seat),
                 heard_at: station.heard_at,
             })

@@ -23,6 +23,8 @@ mod mode;
 mod output;
 mod reconfigure;
 mod record;
+mod reports;
+mod sending;
 mod slot;
 mod station;
 mod status;
@@ -35,38 +37,27 @@ pub use config::{CustomLaw, Fallback, Pacing, ProxyConfig, StartRate, StationCon
 pub use interactive::InteractiveConfig;
 pub use law::controller;
 pub use mode::Mode;
-pub use output::{Counts, DroppedPacket, Event, Output, ProxyError};
+pub use output::{Counts, DroppedPacket, Event, Output, ProxyError, RejectedReports};
 pub use record::SlotRecord;
 
-use crate::agent::ENOUGH_FRAMES;
 use airpace_core::control::RateController;
 use airpace_core::pace::Account;
 use airpace_core::packet::Packet;
-use airpace_core::phy::AccessCategory;
-use airpace_core::queue::Dropped;
+use airpace_core::report::SlotReport;
 use airpace_core::report::claims::Ledger;
-use airpace_core::report::{Sensor, SlotReport};
 use airpace_units::{StationId, Time};
 use bursts::Bursts;
 use core::time::Duration;
 use interactive::AirtimeBudget;
 use station::PacedStation;
 use std::collections::VecDeque;
-use turns::{Place, Turns};
+use turns::Turns;
 use warnings::MediumEstimates;
 
 /// [`Proxy::deadline`] comes this share of the permitted burst after the release of a paced packet,
 /// so that packets leave in small groups; what is sent at [`Proxy::poll`] in between still leaves
 /// on time.
 pub const GATHER_SHARE: u32 = 4;
-
-/// A report on less than this share of a slot was cut because of news, or is what was left of a cut
-/// slot.
-const URGENT_SHARE: f64 = 0.85;
-
-/// Least time between decisions on early reports, per station of the proxy: each decision sets the
-/// rates of all.
-const DECISION_PER_STATION: Duration = Duration::from_micros(20);
 
 /// The proxy's decisions, for packets of type `P`. Stations are numbered as in the configuration.
 pub struct Proxy<P> {
@@ -197,100 +188,6 @@ impl<P: Packet> Proxy<P> {
         self.advance(now, station);
     }
 
-    /// Takes an authentic report of a station. A report that repeats the last one is counted and
-    /// ignored.
-    pub fn on_report(&mut self, now: Time, mut report: SlotReport) {
-        let idx = report.station.index();
-        let Some(station) = self.stations.get(idx) else {
-            self.counts.bad_reports += 1;
-            return;
-        };
-        let last_slot = station.last_report.as_ref().map(|last| last.slot);
-        if last_slot == Some(report.slot) {
-            self.counts.bad_reports += 1;
-            return;
-        }
-        let soonest = self.soonest_decision();
-        if station.reported && now >= soonest {
-            // The other stations are late: their reports count for the next decision.
-            self.decide(now);
-        }
-        let station = &mut self.stations[idx];
-        station.heard_at = now;
-        // A report that is not counted leaves what was sent to the next one.
-        if !station.allowance.takes(now, self.config.slot) {
-            self.counts.crowding_reports += 1;
-            station.rejected_reports += 1;
-            self.events.extend(station.tell_of_rejected(now, idx));
-            return;
-        }
-        if station.dry_run && station.queue.is_empty() && !station.would_hold(now) {
-            station.account.empty(now);
-        }
-        // A restarted agent numbers its slots from zero.
-        let slots = last_slot
-            .and_then(|last| report.slot.checked_sub(last))
-            .unwrap_or(1);
-        report.sender = station.account.close(now, report.length, slots);
-        report.sender.backlogged |= station.load_bytes.is_some();
-        report.sender.marked = station.was_marked();
-        // The agent of an idle station, which may extend its slots, tells at once that frames come.
-        let has_begun = station.may_extend && report.frames >= ENOUGH_FRAMES;
-        // What a passive sensor tells was held against what was sent where it was measured.
-        if report.sensor == Sensor::Agent && station.ledger.correct(&mut report) {
-            self.counts.corrected_reports += 1;
-            station.rejected_reports += 1;
-            self.events.extend(station.tell_of_rejected(now, idx));
-        }
-        station.last_report = Some(report.clone());
-        let is_cut = report.length < self.config.slot.mul_f64(URGENT_SHARE);
-        let is_joined = station.reported;
-        if is_joined {
-            // Reports that were held up arrive together: they count as one of a longer slot.
-            if let Some(held) = self
-                .pending
-                .iter_mut()
-                .find(|held| held.station == report.station)
-            {
-                held.append(&report);
-            }
-        } else {
-            station.reported = true;
-            self.reported += usize::from(station.counts_as_reported());
-            self.pending.push(report);
-        }
-        let takes_news = self.law.as_ref().is_some_and(|law| law.takes_news());
-        if takes_news && (is_cut || has_begun) {
-            self.decide_not_before(now, self.soonest_urgent_decision());
-        } else if !is_joined && self.reported >= self.awaited.max(1) {
-            self.decide_not_before(now, soonest);
-        }
-    }
-
-    /// Decides now, or at `soonest` if that is later.
-    fn decide_not_before(&mut self, now: Time, soonest: Time) {
-        if now >= soonest {
-            self.decide(now);
-        } else {
-            self.next_decision = self.next_decision.min(soonest);
-        }
-    }
-
-    /// When the law may decide next. Reports that arrive in a burst do not make it decide more
-    /// often, on the same news.
-    fn soonest_decision(&self) -> Time {
-        self.last_decision
-            .map_or(Time::ZERO, |last| last.saturating_add(self.config.slot / 2))
-    }
-
-    /// When the law may decide next on the news of one station.
-    fn soonest_urgent_decision(&self) -> Time {
-        let stations = u32::try_from(self.stations.len()).unwrap_or(u32::MAX);
-        let pause = (self.config.slot / 20).max(DECISION_PER_STATION.saturating_mul(stations));
-        self.last_decision
-            .map_or(Time::ZERO, |last| last.saturating_add(pause))
-    }
-
     /// Counts a packet of `bytes` that has come from a station: it took airtime on its way.
     pub fn on_uplink(&mut self, now: Time, station: usize, bytes: u32) {
         if let Some(paced) = self.stations.get_mut(station) {
@@ -332,6 +229,7 @@ impl<P: Packet> Proxy<P> {
         if connected {
             paced.account = Account::new(now);
             paced.ledger = Ledger::default();
+            paced.rejected = RejectedReports::default();
             if self.config.start == StartRate::FromLaw && self.law.is_some() {
                 // The next decision introduces it to the law, and need not wait for it.
                 self.pending
@@ -382,41 +280,6 @@ impl<P: Packet> Proxy<P> {
         self.next_decision = now.saturating_add(self.config.slot);
     }
 
-    /// The next packet that may leave now.
-    pub fn poll(&mut self, now: Time) -> Option<Output<P>> {
-        loop {
-            if let Some(output) = self.poll_at_these_rates(now) {
-                return Some(output);
-            }
-            // What waits now is a burst that the rates do not know of yet.
-            if !self.divide_again(now) {
-                return None;
-            }
-        }
-    }
-
-    /// The next packet that may leave now, at the rates as they are.
-    fn poll_at_these_rates(&mut self, now: Time) -> Option<Output<P>> {
-        while let Some(station) = self.turns.pop_released(now, |idx| self.stations[idx].place) {
-            self.stations[station].place = self.turns.push_ready(station);
-        }
-        while let Some(station) = self.turns.current() {
-            if self.turns.goes_on()
-                && let Some(output) = self.serve(now, station)
-            {
-                self.turns.count();
-                self.move_on_unless_due(now, station);
-                self.note_backlog(station);
-                return Some(output);
-            }
-            self.turns.end_turn();
-            self.stations[station].place = Place::Idle;
-            self.activate_at(now, station);
-            self.note_backlog(station);
-        }
-        None
-    }
-
     /// A packet that was dropped since the last call.
     pub fn poll_drop(&mut self) -> Option<DroppedPacket<P>> {
         self.drops.pop_front()
@@ -454,120 +317,5 @@ impl<P: Packet> Proxy<P> {
             self.decide(now);
         }
         self.divide_again(now);
-    }
-
-    /// Puts a station that has something to send into the ring.
-    fn activate(&mut self, station: usize) {
-        let paced = &mut self.stations[station];
-        if paced.place == Place::Idle {
-            paced.place = self.turns.push_ready(station);
-        }
-    }
-
-    /// Moves a waiting station forward if its next packet may now leave sooner.
-    fn advance(&mut self, now: Time, station: usize) {
-        let paced = &mut self.stations[station];
-        let Place::Waiting(until) = paced.place else {
-            return;
-        };
-        if paced.next_release().is_some_and(|release| release < until) {
-            paced.place = Place::Idle;
-            self.activate_at(now, station);
-        }
-    }
-
-    /// Ends the turn of a station that has just sent and must wait for its pacer, as it mostly
-    /// must: the next poll need not find out.
-    fn move_on_unless_due(&mut self, now: Time, station: usize) {
-        let paced = &mut self.stations[station];
-        let Some(release) = paced.next_release().filter(|release| *release > now) else {
-            return;
-        };
-        self.turns.end_turn();
-        paced.held_back = paced.load_bytes.is_some() || !paced.queue.is_empty();
-        paced.place = if paced.has_something() {
-            self.turns.push_waiting(station, release)
-        } else {
-            Place::Idle
-        };
-    }
-
-    /// Puts a station that stands nowhere where it belongs now.
-    fn activate_at(&mut self, now: Time, station: usize) {
-        let paced = &mut self.stations[station];
-        if !paced.has_something() {
-            return;
-        }
-        match paced.next_release() {
-            Some(release) if release <= now => paced.place = self.turns.push_ready(station),
-            Some(release) => paced.place = self.turns.push_waiting(station, release),
-            // Its rate is zero: the next grant brings it back.
-            None => {}
-        }
-    }
-
-    /// A packet, or load, of one station, if its pacer permits.
-    fn serve(&mut self, now: Time, station: usize) -> Option<Output<P>> {
-        let paced = &mut self.stations[station];
-        if !paced.connected {
-            return None;
-        }
-        let Some(due) = paced.due(now) else {
-            paced.held_back = paced.load_bytes.is_some() || !paced.queue.is_empty();
-            return None;
-        };
-        if paced.queue.is_empty() {
-            return self.serve_load(due, station);
-        }
-        let would_hold = paced.would_hold(now);
-        let held = paced.held_back || would_hold;
-        let packet = paced.queue.dequeue_with_sojourn(now);
-        if would_hold {
-            paced.held_back = true;
-        } else if paced.queue.is_empty() {
-            paced.account.empty(now);
-            paced.held_back &= paced.load_bytes.is_some();
-        }
-        let output = packet.map(|(packet, sojourn)| {
-            let bytes = packet.bytes().saturating_add(self.config.packet_overhead);
-            let priority = paced.priority(now, bytes, &self.config, &mut self.budget);
-            let category = match priority {
-                Some(category) => category,
-                None if self.config.keeps_category => packet.category(),
-                None => AccessCategory::BestEffort,
-            };
-            paced.charge(due, bytes, Some(sojourn));
-            paced.count(bytes, held, category);
-            Output::Packet {
-                station,
-                packet,
-                waited: sojourn,
-                priority,
-            }
-        });
-        self.collect_drops(station);
-        self.stations[station].settle_empty_queue(now);
-        // CoDel may have dropped all that waited.
-        output.or_else(|| self.serve_load(due, station))
-    }
-
-    /// Load of a station to which nothing else is to be sent.
-    fn serve_load(&mut self, due: Time, station: usize) -> Option<Output<P>> {
-        let paced = &mut self.stations[station];
-        let bytes = paced.load_bytes.filter(|_| paced.has_load())?;
-        paced.charge(due, bytes, None);
-        paced.count(bytes, true, AccessCategory::BestEffort);
-        Some(Output::Load { station, bytes })
-    }
-
-    /// Takes over what the station's queue has dropped.
-    fn collect_drops(&mut self, station: usize) {
-        while let Some(Dropped { reason, packet }) = self.stations[station].queue.poll_drop() {
-            self.drops.push_back(DroppedPacket {
-                station,
-                reason: Some(reason),
-                packet,
-            });
-        }
     }
 }

@@ -130,7 +130,16 @@ pub struct Counts {
     /// Reports that claimed what contradicts the standard or what was sent, and were corrected.
     pub corrected_reports: u64,
     /// Reports that did not count because more than one per half slot came.
-    pub crowding_reports: u64,
+    pub surplus_reports: u64,
+}
+
+/// Reports of one station that were rejected since it came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RejectedReports {
+    /// Those that claimed what contradicts the standard or what was sent, and were corrected.
+    pub corrected: u64,
+    /// Those that did not count because more than one per half slot came.
+    pub surplus: u64,
 }
 
 /// Why a proxy cannot begin.

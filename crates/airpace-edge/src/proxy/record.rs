@@ -1,7 +1,7 @@
 //! The record of one station's slot.
 
 use super::station::PacedStation;
-use super::{Mode, mode};
+use super::{Mode, RejectedReports, mode};
 use crate::proxy::ProxyConfig;
 use airpace_core::control::Diagnostics;
 use airpace_core::packet::Packet;
@@ -40,6 +40,8 @@ pub struct SlotRecord {
     pub dropped: u64,
     /// Packets that the queue marked in the slot.
     pub marked: u64,
+    /// Its reports that were rejected since it came.
+    pub rejected: RejectedReports,
 }
 
 /// The record of the station's slot that ends now; `report` is its report, if one came in time.
@@ -72,5 +74,6 @@ pub(super) fn slot_record<P: Packet>(
         sojourn_p95: sojourn(0.95),
         dropped: counters.dropped() - slot.dropped_before,
         marked: counters.marked - slot.marked_before,
+        rejected: station.rejected,
     }
 }

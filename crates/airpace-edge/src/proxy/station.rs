@@ -3,7 +3,7 @@
 use super::allowance::Allowance;
 use super::interactive::{AirtimeBudget, FastLane, Way};
 use super::turns::Place;
-use super::{Event, Mode, ProxyConfig, StationConfig, mode};
+use super::{Event, Mode, ProxyConfig, RejectedReports, StationConfig, mode};
 use airpace_core::pace::{Account, Pacer};
 use airpace_core::packet::Packet;
 use airpace_core::phy::AccessCategory;
@@ -72,8 +72,7 @@ pub(super) struct PacedStation<P> {
     /// What was sent and not received yet, against which reports are held.
     pub(super) ledger: Ledger,
     pub(super) allowance: Allowance,
-    /// Reports that were corrected, or did not count because there were too many.
-    pub(super) rejected_reports: u64,
+    pub(super) rejected: RejectedReports,
     /// When the operator was last told of them.
     rejected_told: Option<Time>,
     /// When the law is next told of what is sent although the station does not report.
@@ -170,7 +169,7 @@ impl<P: Packet> PacedStation<P> {
             account: Account::new(Time::ZERO),
             ledger: Ledger::default(),
             allowance: Allowance::NEW,
-            rejected_reports: 0,
+            rejected: RejectedReports::default(),
             rejected_told: None,
             next_unseen: Time::ZERO,
             marks_before: 0,
@@ -299,7 +298,7 @@ impl<P: Packet> PacedStation<P> {
             self.rejected_told = Some(now);
             Event::ReportsRejected {
                 station,
-                reports: self.rejected_reports,
+                reports: self.rejected.corrected + self.rejected.surplus,
             }
         })
     }

@@ -1,6 +1,6 @@
 //! What a proxy tells about itself and its stations.
 
-use super::{Counts, Mode, Proxy, ProxyConfig, mode};
+use super::{Counts, Mode, Proxy, ProxyConfig, RejectedReports, mode};
 use airpace_core::control::Diagnostics;
 use airpace_core::packet::Packet;
 use airpace_core::report::{Allocation, SlotReport};
@@ -41,6 +41,13 @@ impl<P: Packet> Proxy<P> {
     #[must_use]
     pub fn last_report(&self, station: usize) -> Option<&SlotReport> {
         self.stations.get(station)?.last_report.as_ref()
+    }
+
+    /// A station's reports that were rejected since it came; none if there is no such station.
+    #[must_use]
+    pub fn rejected_reports(&self, station: usize) -> RejectedReports {
+        let station = self.stations.get(station);
+        station.map_or_else(RejectedReports::default, |station| station.rejected)
     }
 
     /// Number of packets queued for a station; zero if there is no such station.

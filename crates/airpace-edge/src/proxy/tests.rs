@@ -5,6 +5,7 @@ use airpace_core::control::{Aim, Goal, Law, LawConfig};
 use airpace_core::control::{BacklogChange, RateController};
 use airpace_core::pace::PaceConfig;
 use airpace_core::packet::Packet;
+use airpace_core::phy::AccessCategory;
 use airpace_core::queue::DropReason;
 use airpace_core::queue::{DualQueue, FqCoDelConfig};
 use airpace_core::report::LevelSource;

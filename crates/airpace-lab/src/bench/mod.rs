@@ -5,6 +5,7 @@ pub mod aps;
 pub mod datapath;
 pub mod edge;
 pub mod emulator;
+pub mod forged;
 pub mod mixed;
 pub mod saturation;
 pub mod sensors;

@@ -6,6 +6,7 @@ use super::plan::{ArmKind, DemoOptions, EdgeSensor, Pacer};
 use super::tunnel::{AgentSite, Tunnel, TunnelPlan};
 use crate::bench::saturation::vht80;
 use crate::cell::{AIR, Cell, closed};
+use crate::forge::{Forgery, forge};
 use crate::load::{Load, Measured, Target};
 use crate::results::{ArmResult, ArmSeries};
 use crate::tool::Stop;
@@ -13,20 +14,24 @@ use airpace_api::config::UdpLoadConfig;
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
 use airpace_emu::{AirConfig, EthernetConfig, Monitor};
 use airpace_sim::mac::Scheme;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// An arm that will be run.
-pub(super) struct Arm<'a> {
-    pub(super) options: &'a DemoOptions,
-    pub(super) kind: ArmKind,
-    pub(super) mcs: &'a [u8],
+pub(crate) struct Arm<'a> {
+    pub(crate) options: &'a DemoOptions,
+    pub(crate) kind: ArmKind,
+    pub(crate) mcs: &'a [u8],
+    /// Frames that an attacker's radio sends while there is load.
+    pub(crate) forgery: Option<Forgery>,
 }
 
 impl Arm<'_> {
     /// Runs the arm and ends everything that it started, even if it fails. `tick` gets the time
     /// since the arm began.
-    pub(super) fn run(
+    pub(crate) fn run(
         &self,
         stop: &Stop,
         tick: &mut dyn FnMut(Duration),
@@ -51,9 +56,7 @@ impl Arm<'_> {
             pacer = RunningPacer::Tunnel(self.tunnel(&cell, stop)?);
         }
         let load_from = start.elapsed();
-        let loaded = self
-            .phase(&cell, pacer.is_tunnel(), false)
-            .run(start, stop, tick)?;
+        let loaded = self.load(&cell, pacer.is_tunnel(), start, stop, tick)?;
         if stop.is_raised() {
             bail!("the demo was stopped");
         }
@@ -76,6 +79,32 @@ impl Arm<'_> {
             load_from,
         };
         Ok((recorded.result(), recorded.series()))
+    }
+
+    /// Runs the phase with load, with forged frames if there are any.
+    fn load(
+        &self,
+        cell: &Cell,
+        tunnelled: bool,
+        start: Instant,
+        stop: &Stop,
+        tick: &mut dyn FnMut(Duration),
+    ) -> Result<Vec<Measured>> {
+        let phase = self.phase(cell, tunnelled, false);
+        let Some(forgery) = self.forgery else {
+            return phase.run(start, stop, tick);
+        };
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let forger = forge(scope, forgery, cell, &is_over);
+            let measured = phase.run(start, stop, tick);
+            is_over.store(true, Ordering::Relaxed);
+            let forged = forger
+                .join()
+                .map_err(|_| anyhow!("the forger panicked"))??;
+            tracing::debug!(forged, "frames");
+            measured
+        })
     }
 
     fn cell(&self) -> Result<Cell> {

@@ -16,13 +16,13 @@ mod store;
 pub mod table;
 mod tunnel;
 
+pub(crate) use arm::Arm;
 pub(crate) use plan::EdgeSensor;
 pub use plan::{ArmKind, DemoOptions};
 
 use crate::results::{ArmResult, DEMO_FORMAT, DemoSummary};
 use crate::tool::Stop;
 use anyhow::{Context, Result, bail};
-use arm::Arm;
 use std::time::Duration;
 
 /// What happens while the demo runs.
@@ -78,9 +78,13 @@ pub fn run(
                 let done = done + elapsed;
                 progress(Progress::Elapsed { done, total });
             };
-            let (result, series) = Arm { options, kind, mcs }
-                .run(stop, &mut tick)
-                .with_context(|| title.clone())?;
+            let arm = Arm {
+                options,
+                kind,
+                mcs,
+                forgery: None,
+            };
+            let (result, series) = arm.run(stop, &mut tick).with_context(|| title.clone())?;
             done += span;
             progress(Progress::Elapsed { done, total });
             progress(Progress::ArmDone {

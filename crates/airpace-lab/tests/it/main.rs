@@ -7,6 +7,7 @@
     reason = "tests against the real kernel and clock, which print what they skip"
 )]
 
+mod adversity;
 mod ap;
 mod datapath;
 mod demo;

@@ -1,7 +1,7 @@
 //! The tunnel on paths that are narrow, that break and that come back, and with several prefixes.
 
 use crate::testbed;
-use crate::tunnel::echo_within;
+use crate::tunnel::{echo_within, is_routed, routed_within};
 use airpace_api::config::LawChoice;
 use airpace_lab::bench::datapath::{AGENT, PROXY, Testbed};
 use airpace_live::keys;
@@ -156,44 +156,25 @@ fn downloads_and_large_packets_pass_a_hop_of_1300_bytes_that_says_nothing() {
     proxy.stop().unwrap();
 }
 
-/// Whether the agent routes 198.51.100.0/24 into the tunnel.
-fn waits_for_route(bed: &Testbed, limit: Duration) -> bool {
-    let start = Instant::now();
-    while start.elapsed() < limit {
-        let table = bed
-            .agent_side
-            .run(|| std::fs::read_to_string("/proc/thread-self/net/route"))
-            .unwrap()
-            .unwrap();
-        if table.contains("airpace0\t006433C6") {
-            return true;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    false
-}
-
 #[test]
 fn routes_are_back_after_the_interface_was_down() {
     let Some(mut bed) = testbed() else { return };
     bed.agent.routes = vec!["198.51.100.0/24".parse().unwrap()];
     let (proxy, agent) = (bed.start_proxy().unwrap(), bed.start_agent().unwrap());
-    assert!(waits_for_route(&bed, Duration::from_secs(10)), "at first");
+    let soon = Duration::from_secs(10);
+    routed_within(&bed, true, soon).expect("the route at first");
     let mut link = bed.agent_side.netlink().unwrap();
     for _ in 0..3 {
         link.set_down("airpace0").unwrap();
         std::thread::sleep(Duration::from_millis(300));
-        assert!(
-            !waits_for_route(&bed, Duration::ZERO),
-            "the kernel dropped it"
-        );
+        assert!(!is_routed(&bed), "the kernel dropped it");
         link.set_up("airpace0").unwrap();
-        assert!(waits_for_route(&bed, Duration::from_secs(10)), "it is back");
+        routed_within(&bed, true, soon).expect("the route is back");
     }
     // Somebody removes the route itself.
     let route = Route::through("198.51.100.0/24".parse().unwrap(), "airpace0");
     link.delete_route(&route).unwrap();
-    assert!(waits_for_route(&bed, Duration::from_secs(10)), "it is back");
+    routed_within(&bed, true, soon).expect("the route is back");
     echo_within(&bed, Duration::from_secs(10)).expect("an echo");
     agent.stop().unwrap();
     proxy.stop().unwrap();
@@ -234,7 +215,7 @@ fn enable_ipv6(bed: &Testbed) -> bool {
 }
 
 #[test]
-fn large_packets_pass_a_narrow_link_over_ipv6_once_the_path_is_known() {
+fn large_packets_pass_a_narrow_link_over_ipv6_at_once() {
     let Some(mut bed) = testbed() else { return };
     if !enable_ipv6(&bed) {
         return;
@@ -255,7 +236,11 @@ fn large_packets_pass_a_narrow_link_over_ipv6_once_the_path_is_known() {
     echo_within(&bed, Duration::from_secs(20)).expect("an echo");
     let took = large_echo(&bed, 1_390, Duration::from_secs(20));
     println!("a datagram of 1390 bytes passed after {took:?}");
-    took.expect("this end cuts datagrams into fragments");
+    let took = took.expect("this end cuts datagrams into fragments");
+    // Before anything is known of the path; the search for its MTU takes two seconds.
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    // The search ends, so that connections need no fragments.
+    std::thread::sleep(Duration::from_secs(4));
     // 1300 bytes less 48 and 40 of the tunnel and 52 of TCP with timestamps.
     assert_eq!(download(&bed, 1_000_000), 1_300 - 48 - 40 - 52);
     agent.stop().unwrap();

@@ -86,7 +86,7 @@ fn datagrams_and_tcp_pass_the_tunnel() {
 }
 
 /// Whether the agent routes 198.51.100.0/24 into the tunnel.
-fn is_routed(bed: &Testbed) -> bool {
+pub(crate) fn is_routed(bed: &Testbed) -> bool {
     let table = bed
         .agent_side
         .run(|| std::fs::read_to_string("/proc/thread-self/net/route"))
@@ -98,7 +98,7 @@ fn is_routed(bed: &Testbed) -> bool {
 }
 
 /// Waits until the route exists, or no longer does. Returns the time until then.
-fn routed_within(bed: &Testbed, routed: bool, limit: Duration) -> Option<Duration> {
+pub(crate) fn routed_within(bed: &Testbed, routed: bool, limit: Duration) -> Option<Duration> {
     let start = Instant::now();
     while is_routed(bed) != routed {
         if start.elapsed() > limit {

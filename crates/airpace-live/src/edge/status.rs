@@ -40,6 +40,8 @@ pub(super) fn station(
         confidence: report.map(|report| report.confidence),
         held_packets: report.map(|report| report.sender.held_packets),
         backlog_packets: status.queued as u64,
+        corrected_reports: status.rejected.corrected,
+        surplus_reports: status.rejected.surplus,
         silent_s: now.saturating_since(status.heard_at).as_secs_f64(),
     }
 }

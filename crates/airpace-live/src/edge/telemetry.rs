@@ -139,6 +139,8 @@ pub(super) fn slot(
         wait_p95_ms: wait.map(|wait| ms(wait.p95)),
         dropped: record.dropped,
         marked: record.marked,
+        corrected_reports: record.rejected.corrected,
+        surplus_reports: record.rejected.surplus,
         air_of_others: None,
         rows_left_out: 0,
         crowded_out: 0,
@@ -154,6 +156,7 @@ fn ms(duration: Duration) -> f64 {
 mod tests {
     use super::*;
     use airpace_core::control::Diagnostics;
+    use airpace_edge::proxy::RejectedReports;
     use airpace_units::StationId;
 
     fn record(mac: MacAddr, at_ms: u64, sent_bytes: u64, uplink_frames: u32) -> StationRecord {
@@ -175,6 +178,7 @@ mod tests {
             sojourn_p95: None,
             dropped: 0,
             marked: 0,
+            rejected: RejectedReports::default(),
         };
         StationRecord {
             mac,

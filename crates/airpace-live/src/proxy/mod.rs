@@ -50,7 +50,7 @@ pub struct Counts {
     /// Reports that claimed what contradicts the standard or what was sent, and were corrected.
     pub corrected_reports: u64,
     /// Reports that did not count because more than one per half slot came.
-    pub crowding_reports: u64,
+    pub surplus_reports: u64,
 }
 
 /// What a proxy counted from its start to its end.

@@ -73,14 +73,14 @@ impl PacketProxy {
             away,
             bad_reports,
             corrected_reports,
-            crowding_reports,
+            surplus_reports,
         } = *self.proxy.counts();
         Counts {
             unroutable: self.unroutable,
             away,
             bad_reports: bad_reports + self.malformed_reports,
             corrected_reports,
-            crowding_reports,
+            surplus_reports,
         }
     }
 
@@ -272,6 +272,8 @@ impl PacketProxy {
             lost: report.map(|report| report.lost),
             dropped: record.dropped,
             marked: record.marked,
+            corrected_reports: record.rejected.corrected,
+            surplus_reports: record.rejected.surplus,
         }
     }
 }

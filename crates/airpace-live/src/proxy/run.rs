@@ -330,7 +330,7 @@ impl RunningProxy {
             telemetry_left_out = self.packets.records_left_out(),
             telemetry_lost = self.journal.lost(),
             corrected_reports = counts.corrected_reports,
-            crowding_reports = counts.crowding_reports,
+            surplus_reports = counts.surplus_reports,
             contradictory_reports = self.packets.diagnostics().ignored_reports,
             "proxy ends"
         );

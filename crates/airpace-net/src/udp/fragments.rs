@@ -2,6 +2,7 @@
 
 use super::{TrafficClass, UdpSocket};
 use crate::sys;
+use core::sync::atomic::Ordering;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
@@ -30,7 +31,11 @@ impl UdpSocket {
     /// Why it could not be sent: `EMSGSIZE` if it exceeds the MTU of the interface.
     pub fn send_in_one_piece(&self, to: SocketAddr, bytes: &[u8]) -> io::Result<bool> {
         self.set_discovery(MUST_STAY_WHOLE)?;
+        // The kernel also refuses what exceeds the limit, but a path may have become wider.
+        let limit = self.ipv6_limit.load(Ordering::Relaxed);
+        self.limit_ipv6_packets(None)?;
         let sent = self.send_one(to, bytes, TrafficClass::DEFAULT);
+        self.limit_ipv6_packets((limit > 0).then_some(limit))?;
         self.allow_fragments()?;
         sent
     }
@@ -41,11 +46,14 @@ impl UdpSocket {
     /// # Errors
     /// When `bytes` is less than 1280.
     pub fn limit_ipv6_packets(&self, bytes: Option<u16>) -> io::Result<()> {
-        if self.local_addr()?.is_ipv4() {
+        let bytes = bytes.unwrap_or(0);
+        if bytes == self.ipv6_limit.load(Ordering::Relaxed) || self.local_addr()?.is_ipv4() {
             return Ok(());
         }
-        let bytes = libc::c_int::from(bytes.unwrap_or(0));
-        sys::set_option(self.as_fd(), libc::IPPROTO_IPV6, libc::IPV6_MTU, bytes)
+        let (fd, value) = (self.as_fd(), libc::c_int::from(bytes));
+        sys::set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_MTU, value)?;
+        self.ipv6_limit.store(bytes, Ordering::Relaxed);
+        Ok(())
     }
 
     fn set_discovery(&self, value: libc::c_int) -> io::Result<()> {

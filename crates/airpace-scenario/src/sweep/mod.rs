@@ -104,6 +104,42 @@ pub struct Execution<'e> {
     pub clock: &'e (dyn Fn() -> Duration + Sync),
 }
 
+/// Runs whose cost is looked at to estimate that of a whole sweep.
+const SAMPLES: usize = 8;
+/// Time for which the beginning of each of them is observed at most.
+const SAMPLE_BUDGET: Duration = Duration::from_millis(100);
+
+/// Estimates how long the runs that the journal does not have will take, `parallel` at a time, from
+/// the beginnings of a few of them; see [`crate::run::estimate`].
+#[must_use]
+pub fn estimate(
+    jobs: &[Job],
+    journal: &Journal,
+    parallel: usize,
+    clock: &dyn Fn() -> Duration,
+) -> Duration {
+    let left: Vec<&Job> = jobs.iter().filter(|job| !journal.has(&job.key)).collect();
+    let mut sampled = 0;
+    let mut sum = Duration::ZERO;
+    let distance = left.len().div_ceil(SAMPLES).max(1);
+    for job in left.iter().step_by(distance) {
+        // A run that is refused takes no time.
+        let Ok(resolved) = job.loaded.resolve() else {
+            continue;
+        };
+        if let Some(one) = crate::run::estimate(&resolved, clock, SAMPLE_BUDGET) {
+            sum = sum.saturating_add(one);
+            sampled += 1;
+        }
+    }
+    if sampled == 0 {
+        return Duration::ZERO;
+    }
+    let runs = left.len() as f64 / f64::from(sampled);
+    let rounds = runs / parallel.clamp(1, left.len()) as f64;
+    Duration::try_from_secs_f64(sum.as_secs_f64() * rounds).unwrap_or(Duration::MAX)
+}
+
 /// What carrying out a sweep came to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Completion {

@@ -128,8 +128,22 @@ fn as_text(status: &EdgeStatus) -> String {
             continue;
         }
         let mut table = Table::new([
-            "station", "name", "address", "mode", "rate", "sent", "goodput", "up", "level",
-            "wait p50", "p95", "sensor", "sure", "waiting",
+            "station",
+            "name",
+            "address",
+            "mode",
+            "rate",
+            "sent",
+            "goodput",
+            "up",
+            "level",
+            "wait p50",
+            "p95",
+            "sensor",
+            "sure",
+            "waiting",
+            "corrected",
+            "surplus",
         ]);
         for station in &ap.stations {
             table.row(row(station));
@@ -137,12 +151,13 @@ fn as_text(status: &EdgeStatus) -> String {
         text.push_str(&table.to_string());
     }
     text.push_str(
-        "\nrates in Mbit/s, waits at the access point in ms, waiting: packets in the box\n",
+        "\nrates in Mbit/s, waits at the access point in ms, waiting: packets in the box, corrected and \
+         surplus: reports of an agent that claim what cannot be, or come too often\n",
     );
     text
 }
 
-fn row(station: &EdgeStationStatus) -> [String; 14] {
+fn row(station: &EdgeStationStatus) -> [String; 16] {
     let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |v| format!("{v:.1}"));
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
     let mode = if station.exempt {
@@ -165,5 +180,7 @@ fn row(station: &EdgeStationStatus) -> [String; 14] {
         text(&station.sensor),
         number(station.confidence),
         station.backlog_packets.to_string(),
+        station.corrected_reports.to_string(),
+        station.surplus_reports.to_string(),
     ]
 }

@@ -5,11 +5,13 @@ use crate::failure::Interrupted;
 use crate::output;
 use crate::progress::{self, RunBar};
 use airpace_lab::interrupt::with_signals;
+use airpace_scenario::resolve::Resolved;
 use airpace_scenario::{run, store, table};
 use anyhow::Context as _;
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Run a scenario and print its figures.
 #[derive(Args)]
@@ -26,6 +28,18 @@ pub(super) struct Run {
     out: Option<PathBuf>,
 }
 
+/// Time for which the beginning of a run is simulated to estimate how long it will take.
+const LOOK: Duration = Duration::from_millis(300);
+
+/// Says how long the run will take, if that is long.
+fn announce(resolved: &Resolved) {
+    let begun = progress::now();
+    let estimate = run::estimate(resolved, &|| begun.elapsed(), LOOK);
+    if let Some(about) = estimate.and_then(progress::about) {
+        tracing::info!("this will take about {about}; Ctrl-C prints what was measured until then");
+    }
+}
+
 pub(super) fn run(args: &Run) -> anyhow::Result<ExitCode> {
     let loaded = args.chosen.load()?;
     let mut resolved = loaded
@@ -35,6 +49,7 @@ pub(super) fn run(args: &Run) -> anyhow::Result<ExitCode> {
         // Nobody would see what is recorded.
         (resolved.world.record, resolved.world.slot) = Default::default();
     }
+    announce(&resolved);
     let begun = progress::now();
     let bar = RunBar::new();
     let (finished, interrupted) = with_signals(|stop| run::run(&loaded, resolved, stop, &bar))?;

@@ -44,11 +44,19 @@ pub(super) fn run(args: &Sweep) -> anyhow::Result<ExitCode> {
         tracing::info!("{done} of {} runs are already done", jobs.len());
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let parallel = args.jobs.map_or(cores, usize::from);
+    let begun = progress::now();
+    let estimate = sweep::estimate(&jobs, &journal, parallel, &|| begun.elapsed());
+    if let Some(about) = progress::about(estimate) {
+        tracing::info!(
+            "this will take about {about}; it can be stopped, and the same command goes on from there"
+        );
+    }
     let begun = progress::now();
     let bar = RunsBar::new();
     let (completion, interrupted) = with_signals(|stop| {
         let execution = Execution {
-            parallel: args.jobs.map_or(cores, usize::from),
+            parallel,
             stop,
             progress: &bar,
             clock: &|| begun.elapsed(),

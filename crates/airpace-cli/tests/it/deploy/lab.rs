@@ -40,7 +40,7 @@ const PREPARE: &str = "mount --make-rprivate / && mount -t tmpfs tmpfs /mnt && c
 pub(super) struct Lab {
     folder: Folder,
     machines: BTreeMap<&'static str, Machine>,
-    /// Public keys that a machine has printed.
+    /// Keys that machines have printed, by the words that stand for them in later blocks.
     keys: BTreeMap<String, String>,
     /// What each block printed.
     printed: Vec<(String, String)>,
@@ -225,7 +225,12 @@ impl Lab {
         let file = self.block_file(block);
         let (status, printed) = self.shell(machine, &format!("bash -eu {}", file.display()));
         assert_eq!(status, 0, "on {machine}:\n{}\n{printed}", block.text);
-        self.remember_key(machine, &printed);
+        if block.text.contains("--preshared") {
+            self.remember_key("PRESHARED KEY", &printed);
+        } else {
+            let place = format!("PUBLIC KEY OF THE {}", machine.to_uppercase());
+            self.remember_key(&place, &printed);
+        }
         self.printed.push((block.text.clone(), printed));
     }
 
@@ -326,19 +331,18 @@ impl Lab {
         let number = std::fs::read_dir(self.folder.path()).unwrap().count();
         let path = self.folder.path().join(format!("block-{number}.sh"));
         let mut text = block.text.clone();
-        for (machine, key) in &self.keys {
-            let place = format!("PUBLIC KEY OF THE {}", machine.to_uppercase());
-            text = text.replace(&place, key);
+        for (place, key) in &self.keys {
+            text = text.replace(place, key);
         }
         std::fs::write(&path, text).unwrap();
         path
     }
 
-    /// Keeps the public key that a block has printed.
-    fn remember_key(&mut self, machine: &str, printed: &str) {
+    /// Keeps the key that a block has printed, for the `place` where later blocks have it.
+    fn remember_key(&mut self, place: &str, printed: &str) {
         let is_key = |line: &&str| line.len() == 44 && line.ends_with('=');
         if let Some(key) = printed.lines().find(is_key) {
-            self.keys.insert(machine.to_owned(), key.to_owned());
+            self.keys.insert(place.to_owned(), key.to_owned());
         }
     }
 

@@ -120,6 +120,8 @@ fn status_names_access_points_stations_rates_and_sensors() {
         "sensor",
         "confidence",
         "exempt",
+        "corrected_reports",
+        "surplus_reports",
     ] {
         assert!(station.get(key).is_some(), "{key}: {station}");
     }

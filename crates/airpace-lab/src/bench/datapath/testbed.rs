@@ -88,10 +88,15 @@ impl Testbed {
     /// # Errors
     /// If no thread can be started.
     pub fn start_agent(&self) -> anyhow::Result<Running> {
-        let config = self.agent.clone();
-        start(&self.agent_side, "agent", move |stop| {
-            run_agent(&config, stop.as_fd())
-        })
+        Self::start_agent_with(&self.agent_side, self.agent.clone())
+    }
+
+    /// Starts an agent with another configuration.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn start_agent_with(side: &Namespace, config: AgentConfig) -> anyhow::Result<Running> {
+        start(side, "agent", move |stop| run_agent(&config, stop.as_fd()))
     }
 }
 

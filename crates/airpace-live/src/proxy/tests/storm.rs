@@ -78,5 +78,5 @@ fn a_storm_of_reports_from_one_agent_loses_no_ping_and_floods_no_telemetry() {
     );
     assert!(pings - passed <= 1, "{passed} of {pings}");
     assert!(bytes as u64 <= seconds * 1_000_000, "{bytes} bytes");
-    assert!(proxy.counts().crowding_reports > seconds * STORM * 9 / 10);
+    assert!(proxy.counts().surplus_reports > seconds * STORM * 9 / 10);
 }

@@ -1,0 +1,119 @@
+//! `airpace bench forged`.
+
+use super::{EXAMPLES, exit_code};
+use crate::commands::demo;
+use crate::failure::{Interrupted, bad_input};
+use crate::output::{self, Table};
+use airpace_config::quantity::Span;
+use airpace_lab::bench::forged::{ForgedComparison, ForgedPlan, PING_BAR, SENSOR_NAMES, compare};
+use airpace_lab::bench::saturation::vht80;
+use airpace_lab::interrupt::with_signals;
+use clap::Args;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Frames that an attacker's radio forges, against the same run without them, with kernel TCP over
+/// the emulated access point.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Forged {
+    /// VHT MCS of the stations, 80 MHz, one stream; the frames are forged for the first.
+    #[arg(long, default_value = "9,4,1", value_delimiter = ',')]
+    mcs: Vec<u8>,
+    /// Sensors to deceive: the agents' monitor interfaces, the box's radio.
+    #[arg(long, default_value = "monitor,radio", value_delimiter = ',', value_parser = SENSOR_NAMES)]
+    sensors: Vec<String>,
+    /// Runs of each case; their medians are compared.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    repeats: u32,
+    /// Duration of the load of each run.
+    #[arg(long, default_value = "13 s")]
+    load: Span,
+    /// Beginning of the load that the figures leave out.
+    #[arg(long, default_value = "4 s")]
+    ramp: Span,
+    /// Folder for the telemetry of the runs.
+    #[arg(long, default_value = "out/forged", value_name = "FOLDER")]
+    out: PathBuf,
+    /// Seed of the access point's back-off in the first run.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Fail if the bar is missed.
+    #[arg(long)]
+    check: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Forged) -> anyhow::Result<ExitCode> {
+    if !(1..=8).contains(&args.mcs.len()) {
+        return Err(bad_input("--mcs: give 1 to 8 stations"));
+    }
+    for &mcs in &args.mcs {
+        vht80(mcs).map_err(bad_input)?;
+    }
+    if args.ramp.0 + Duration::from_millis(100) > args.load.0 {
+        return Err(bad_input(
+            "--ramp: leave at least 100 ms of the load to be measured",
+        ));
+    }
+    let plan = ForgedPlan {
+        program: demo::program()?,
+        mcs: args.mcs.clone(),
+        sensors: args.sensors.clone(),
+        repeats: args.repeats,
+        load: args.load.0,
+        ramp: args.ramp.0,
+        out: args.out.clone(),
+        seed: args.seed,
+    };
+    airpace_net::netns::acquire_rights()?;
+    let (comparison, interrupted) = with_signals(|stop| compare(&plan, stop))?;
+    if interrupted {
+        return Err(Interrupted.into());
+    }
+    let comparison = comparison?;
+    if args.json {
+        output::json(&comparison)?;
+    } else {
+        output::text(&describe(&comparison))?;
+    }
+    Ok(exit_code(args.check, comparison.holds))
+}
+
+fn describe(comparison: &ForgedComparison) -> String {
+    let mut table = Table::new([
+        "sensor",
+        "forged",
+        "ping p95 ms of each run",
+        "ratio",
+        "Mbit/s of each run",
+        "ratio",
+    ]);
+    for row in &comparison.rows {
+        table.row([
+            row.sensor.to_owned(),
+            row.forged.to_owned(),
+            numbers(&row.ping_p95_ms),
+            format!("{:.2}", row.ping_ratio),
+            numbers(&row.goodput_mbps),
+            format!("{:.2}", row.goodput_ratio),
+        ]);
+    }
+    let verdict = if comparison.holds { "holds" } else { "FAILS" };
+    let warning = if comparison.trusted {
+        ""
+    } else {
+        "The emulator was late: do not trust these figures.\n"
+    };
+    format!(
+        "{table}\n{verdict}: forged frames make the p95 ping at most {PING_BAR} times as long\n{warning}"
+    )
+}
+
+fn numbers(values: &[f64]) -> String {
+    let texts: Vec<String> = values.iter().map(|value| format!("{value:.1}")).collect();
+    texts.join(", ")
+}
