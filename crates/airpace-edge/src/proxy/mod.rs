@@ -73,6 +73,8 @@ pub struct Proxy<P> {
     /// Stations whose report waits in `pending`, except those that may extend their slots.
     reported: usize,
     budget: AirtimeBudget,
+    /// Until when a scalable flow counts as present.
+    scalable_until: Time,
     estimates: MediumEstimates,
     next_decision: Time,
     last_decision: Option<Time>,
@@ -103,6 +105,7 @@ impl<P: Packet> Proxy<P> {
         }
         Ok(Self {
             budget: AirtimeBudget::new(config.interactive.map_or(0.0, |fast| fast.budget)),
+            scalable_until: Time::ZERO,
             next_decision: Time::ZERO.saturating_add(config.slot),
             last_decision: None,
             bursts: Bursts::new(config.stations.len()),

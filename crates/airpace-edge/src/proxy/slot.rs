@@ -4,7 +4,12 @@ use super::turns::Place;
 use super::{Event, Mode, Proxy, mode, record};
 use crate::agent::ENOUGH_FRAMES;
 use airpace_core::packet::Packet;
+use airpace_core::queue::CoDelConfig;
 use airpace_units::Time;
+use core::time::Duration;
+
+/// How long a scalable flow counts as present after its last mark: several of its round trips.
+const SCALABLE_MEMORY: Duration = Duration::from_secs(1);
 
 impl<P: Packet> Proxy<P> {
     /// Ends a slot: runs the law on the reports that came, applies modes and rates, makes the
@@ -118,7 +123,16 @@ impl<P: Packet> Proxy<P> {
     /// Paces a station as its mode and its allocation ask for.
     pub(super) fn apply_rate(&mut self, now: Time, station: usize) {
         let paced = &mut self.stations[station];
-        paced.apply(now, &self.config);
+        if paced.has_scalable_flow() {
+            self.scalable_until = now.saturating_add(SCALABLE_MEMORY);
+        }
+        let mut codel = self.config.queue.codel;
+        if now < self.scalable_until {
+            // Beside longer queues a scalable flow, of whatever station, would get less than four
+            // fifths of what a Cubic flow gets.
+            codel.target = codel.target.min(CoDelConfig::default().target);
+        }
+        paced.apply(now, &self.config, codel);
         // The release may have moved with the rate. A station in the ring finds out when its turn
         // comes.
         let unmoved = match paced.place {

@@ -26,9 +26,6 @@ const TOLD_EVERY: Duration = Duration::from_secs(60);
 /// CoDel's target is at least the time in which this many packets leave.
 const CODEL_PACKETS: f64 = 4.0;
 
-/// How long a scalable flow counts as present after its last mark: several of its round trips.
-const SCALABLE_MEMORY: Duration = Duration::from_secs(1);
-
 /// Longest time for which packets of a dry run count as waiting: about what CoDel lets stand.
 const MOST_DRY_RUN_DEBT: Duration = Duration::from_millis(20);
 
@@ -79,9 +76,8 @@ pub(super) struct PacedStation<P> {
     pub(super) next_unseen: Time,
     /// Packets that the low-latency queue had marked at the last report.
     marks_before: u64,
-    /// The same when CoDel was last fitted, and until when a scalable flow counts as present.
-    marks_at_fit: u64,
-    scalable_until: Time,
+    /// The same when the rate was last set.
+    marks_at_rate: u64,
     pub(super) slot: SlotStatistics,
     /// Decides which packets have priority at the access point, if any may have.
     fast_lane: Option<FastLane>,
@@ -173,8 +169,7 @@ impl<P: Packet> PacedStation<P> {
             rejected_told: None,
             next_unseen: Time::ZERO,
             marks_before: 0,
-            marks_at_fit: 0,
-            scalable_until: Time::ZERO,
+            marks_at_rate: 0,
             slot: SlotStatistics::new(config.records),
             fast_lane: config
                 .interactive
@@ -186,19 +181,9 @@ impl<P: Packet> PacedStation<P> {
     ///
     /// RFC 8289 §4: the target must be longer than a packet takes to leave, and the interval than a
     /// round trip. With the defaults alone, TCP to one of thirty slow stations would be kept far
-    /// below its rate. Beside a scalable flow the target is not above that of the RFC: a Cubic flow
-    /// with a longer queue would get more than a fifth more than it.
-    fn fit_codel(&mut self, now: Time, allocation: &Allocation, config: &ProxyConfig) {
-        let mut defaults = config.queue.codel;
-        let marks = self.queue.low_latency_marks();
-        if core::mem::replace(&mut self.marks_at_fit, marks) != marks {
-            self.scalable_until = now.saturating_add(SCALABLE_MEMORY);
-        }
-        if now < self.scalable_until {
-            defaults.target = defaults.target.min(CoDelConfig::default().target);
-        }
-        let packets_s =
-            CODEL_PACKETS * f64::from(config.packet_bytes) / allocation.rate_bytes_per_s;
+    /// below its rate.
+    fn fit_codel(&mut self, defaults: CoDelConfig, allocation: &Allocation, packet_bytes: u32) {
+        let packets_s = CODEL_PACKETS * f64::from(packet_bytes) / allocation.rate_bytes_per_s;
         let wait = self.last_report.as_ref().and_then(|report| report.wait);
         let round_trip = wait.map_or(Duration::ZERO, |wait| wait.p95);
         let interval = defaults.interval + round_trip;
@@ -323,6 +308,12 @@ impl<P: Packet> PacedStation<P> {
         core::mem::replace(&mut self.marks_before, marks) != marks
     }
 
+    /// Whether the low-latency queue has marked packets since the last call: a scalable flow uses it.
+    pub(super) fn has_scalable_flow(&mut self) -> bool {
+        let marks = self.queue.low_latency_marks();
+        core::mem::replace(&mut self.marks_at_rate, marks) != marks
+    }
+
     /// Lets the flows of an empty queue become idle. FQ-CoDel notices that a flow is idle when it
     /// finds its queue empty, for which it must be asked; otherwise a call beside nothing else
     /// would use up its quantum some day and count as bulk from then on.
@@ -356,8 +347,8 @@ impl<P: Packet> PacedStation<P> {
         }
     }
 
-    /// Sets the pacer to the rate that belongs to the mode.
-    pub(super) fn apply(&mut self, now: Time, config: &ProxyConfig) {
+    /// Sets the pacer to the rate that belongs to the mode, and the queue to that rate and `codel`.
+    pub(super) fn apply(&mut self, now: Time, config: &ProxyConfig, codel: CoDelConfig) {
         let Some(allocation) = mode::granted(self, config) else {
             return self.pacer.unshape();
         };
@@ -373,6 +364,6 @@ impl<P: Packet> PacedStation<P> {
         }
         self.pacer
             .grant(now, &allocation, phy_rate.map(BitRate::from_bps_f64));
-        self.fit_codel(now, &allocation, config);
+        self.fit_codel(codel, &allocation, config.packet_bytes);
     }
 }

@@ -63,13 +63,16 @@ fn an_upload_counts_towards_the_airtime_of_its_station() {
 #[test]
 fn a_latency_is_met_beside_uploads() {
     let text = format!("{CELL}latency = \"10 ms\"\n");
-    let summary = finished(&loaded(&text, &["warm_up=5 s", "duration=5 s"])).summary;
-    for ping in summary
-        .flows
-        .iter()
-        .filter(|flow| flow.name.starts_with("ping"))
-    {
-        let p95 = ping.rtt_ms.expect("pings were answered").p95;
-        assert!(p95 < 30.0, "{}: {p95} ms", ping.name);
+    // Fifty pings decide on a p95, so it is the mean over three seeds that is judged.
+    let mut sums_ms = [0.0; 4];
+    for seed in ["seed=1", "seed=2", "seed=3"] {
+        let summary = finished(&loaded(&text, &["warm_up=5 s", "duration=5 s", seed])).summary;
+        let pings = summary.flows.iter().filter(|flow| flow.kind == "ping");
+        for (ping, sum_ms) in pings.zip(&mut sums_ms) {
+            *sum_ms += ping.rtt_ms.expect("pings were answered").p95;
+        }
+    }
+    for sum_ms in sums_ms {
+        assert!(sum_ms / 3.0 < 30.0, "{sums_ms:?} ms in three runs");
     }
 }
