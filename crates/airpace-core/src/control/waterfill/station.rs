@@ -83,6 +83,9 @@ const FILLED_SHARE: f64 = 0.6;
 const CONCEALED_SLOTS: f64 = 2.0;
 /// ... if the packets received have waited for less than this share of the time that those take.
 const CONCEALED_SHARE: f64 = 0.25;
+/// Reports without frames, although packets were sent, after which those packets count as on the
+/// air. A station asleep has fewer in a row.
+const FRAMELESS_REPORTS: u8 = 4;
 /// Weight of one slot in the mean packet size.
 const SIZE_GAIN: f64 = 0.3;
 
@@ -103,6 +106,8 @@ pub(super) struct StationEstimate {
     received_pps: f64,
     /// Packets per second sent to the station, if no sensor saw their frames.
     unseen_pps: f64,
+    /// Consecutive reports without frames although packets were sent.
+    frameless_reports: u8,
     /// Packets per second sent to a station that conceals packets: it tells neither that it has
     /// received them, nor that they are lost or wait. 0 for all others.
     concealed_pps: f64,
@@ -170,6 +175,7 @@ impl StationEstimate {
             last: None,
             received_pps: 0.0,
             unseen_pps: 0.0,
+            frameless_reports: 0,
             concealed_pps: 0.0,
             phy_bps: config.assumed_phy_bps,
             packet_bytes: config.packet_bytes,
@@ -219,6 +225,11 @@ impl StationEstimate {
         }
     }
 
+    fn forget_frames(&mut self) {
+        self.heard = None;
+        self.tally = Tally::default();
+    }
+
     /// Whether reports have not come for some slots.
     fn is_silent(&self, now: Time) -> bool {
         now.saturating_since(self.heard_at).as_secs_f64() > SILENT_SLOTS * self.slot.longest_s()
@@ -249,8 +260,18 @@ impl StationEstimate {
             self.probed_slots = self.probed_slots.saturating_add(1);
         }
         if sample.is_unseen() {
-            self.heard = None;
-            self.tally = Tally::default();
+            self.forget_frames();
+        }
+        self.frameless_reports = if sample.frames == 0.0 && sample.sent_pps.is_some() {
+            self.frameless_reports.saturating_add(1)
+        } else {
+            0
+        };
+        if self.frameless_reports > FRAMELESS_REPORTS {
+            // What the station does not tell of may still take its time.
+            self.forget_frames();
+            self.wait_p95_s = None;
+            self.unseen_pps = sample.sent_pps.unwrap_or(0.0);
         }
         self.received_pps = sample.received_pps;
         let phy_bps = sample.phy_bps.unwrap_or(self.phy_bps);
