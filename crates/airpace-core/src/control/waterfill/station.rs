@@ -4,6 +4,7 @@ mod reads;
 
 use super::super::roster::packet_airtime_s;
 use super::super::sample::Sample;
+use super::audit::Credit;
 use super::backlog::{Backlog, BacklogSlot, Drain, usual_wait_s};
 use super::config::WaterfillConfig;
 use super::elsewhere::{Elsewhere, SlotTraffic};
@@ -86,6 +87,10 @@ const CONCEALED_SHARE: f64 = 0.25;
 /// Reports without frames, although packets were sent, after which those packets count as on the
 /// air. A station asleep has fewer in a row.
 const FRAMELESS_REPORTS: u8 = 4;
+/// Packets that were sent and not told of for this many reports in a row are on the air ...
+const DEFICIT_REPORTS: u8 = 4;
+/// ... if the frames that are told of hold less than this share of what was sent.
+const DEFICIT_SHARE: f64 = 0.8;
 /// Weight of one slot in the mean packet size.
 const SIZE_GAIN: f64 = 0.3;
 
@@ -104,21 +109,27 @@ pub(super) struct StationEstimate {
     last: Option<(Time, u64)>,
     /// Packets per second received in the last slot, over the whole slot.
     received_pps: f64,
+    /// Packets per second sent in the last slot.
+    pub(super) sent_pps: f64,
     /// Packets per second sent to the station, if no sensor saw their frames.
     unseen_pps: f64,
     /// Consecutive reports without frames although packets were sent.
     frameless_reports: u8,
+    /// Consecutive reports of frames that held far fewer packets than were sent.
+    deficit_reports: u8,
     /// Packets per second sent to a station that conceals packets: it tells neither that it has
     /// received them, nor that they are lost or wait. 0 for all others.
     concealed_pps: f64,
     phy_bps: f64,
-    packet_bytes: f64,
+    pub(super) packet_bytes: f64,
     /// Transmissions on the air per packet received, from the share of late packets.
     transmissions: f64,
     /// Packets received per packet that the level counts. It exceeds 1 where whole frames are lost,
     /// as in collisions, and sent again.
     repeats: f64,
     airtime_s: f64,
+    /// What is believed of the airtime that the station claims.
+    pub(super) credit: Credit,
     backlogged: bool,
     /// Whether the source kept up with its rate through the whole slot.
     paced: bool,
@@ -174,14 +185,17 @@ impl StationEstimate {
             probed_slots: 0,
             last: None,
             received_pps: 0.0,
+            sent_pps: 0.0,
             unseen_pps: 0.0,
             frameless_reports: 0,
+            deficit_reports: 0,
             concealed_pps: 0.0,
             phy_bps: config.assumed_phy_bps,
             packet_bytes: config.packet_bytes,
             transmissions: 1.0,
             repeats: 1.0,
             airtime_s: 0.0,
+            credit: Credit::new(1.0 / config.assumed_phy_bps),
             backlogged: true,
             paced: true,
             heard_at: now,
@@ -252,6 +266,7 @@ impl StationEstimate {
             // It has come, and nothing was for it: it takes nothing from the others until packets wait.
             self.greedy_slots = 0;
         }
+        self.sent_pps = sample.sent_pps.unwrap_or(0.0);
         self.unseen_pps = sample
             .sent_pps
             .filter(|_| sample.is_unseen())
@@ -290,6 +305,10 @@ impl StationEstimate {
             self.count_repeats(level * sample.frames, sample);
         }
         self.update_airtime();
+        if sample.frames > 0.0 {
+            self.credit
+                .claim(self.airtime_s / packet_airtime_s(self.packet_bytes, 1.0));
+        }
         let gap_s = self.whole_gap_s(sample).or(sample.round_s);
         if let Some((level, gap_s)) = sample.level.zip(gap_s) {
             // Frames to a station with a backlog fill the slot, except for a pause.
@@ -391,6 +410,15 @@ impl StationEstimate {
             let before_s = self.wait_p95_s.unwrap_or(wait.p95_s);
             self.wait_p95_s = Some(before_s + WAIT_GAIN * (wait.p95_s - before_s));
         }
+        self.deficit_reports = match self.heard {
+            Some(heard)
+                if heard.frame_pps < DEFICIT_SHARE * sent_pps
+                    && self.elsewhere.cap_pps().is_none() =>
+            {
+                self.deficit_reports.saturating_add(1)
+            }
+            _ => 0,
+        };
         let slot = BacklogSlot {
             sent_pps,
             gap_s,
@@ -432,9 +460,13 @@ impl StationEstimate {
         }
     }
 
-    /// See [`StationEstimate::concealed_pps`]. A queue of so many packets would make packets wait; so
+    /// Returns [`StationEstimate::concealed_pps`]. A queue of so many packets would make packets wait; so
     /// if these have waited for a small part of that time only, there is no such queue.
     fn concealed_pps(&self, sample: &Sample, sent_pps: f64) -> f64 {
+        // A queue at the access point does not grow for ever.
+        if self.deficit_reports > DEFICIT_REPORTS {
+            return sent_pps;
+        }
         let Some(wait) = sample.wait else { return 0.0 };
         let balance = self.backlog.balance();
         let is_much = balance > CONCEALED_SLOTS * sent_pps * sample.length_s;

@@ -32,7 +32,7 @@ const INFEASIBLE_SLOTS: f64 = 20.0;
 const MISSED_FACTOR: f64 = 1.1;
 
 /// The longest waiting time counts up to this factor above the second longest.
-const ALONE_FACTOR: f64 = 1.2;
+const ALONE_FACTOR: f64 = 1.1;
 /// The same where there are only two.
 const PAIR_FACTOR: f64 = 2.0;
 

@@ -10,8 +10,8 @@ use core::time::Duration;
 
 pub(super) const SLOT_S: f64 = 0.1;
 /// Slots of a run, and those at its beginning that are not judged.
-pub(super) const SLOTS: usize = 160;
-pub(super) const SETTLING: usize = 60;
+pub(super) const SLOTS: usize = 300;
+pub(super) const SETTLING: usize = 200;
 
 /// What the proxy does with a station that is silent: after these slots it is sent little ...
 const CONSERVATIVE_SLOTS: u32 = 5;
@@ -42,7 +42,11 @@ pub(super) struct Outcome {
 
 impl Cell {
     pub(super) fn balanced(mbps: &[f64]) -> Self {
-        Self { mbps: mbps.to_vec(), aim: Aim::Balanced, latency: None }
+        Self {
+            mbps: mbps.to_vec(),
+            aim: Aim::Balanced,
+            latency: None,
+        }
     }
 
     /// A cell of 3 to 20 stations with equal or mixed rates.
@@ -62,13 +66,28 @@ impl Cell {
             (0..stations).map(|_| any(draws)).collect()
         };
         let latency_ms = [None, None, None, Some(5), Some(10), Some(20)][draws.below(6) as usize];
-        let aim = [Aim::Balanced, Aim::Balanced, Aim::Throughput, Aim::LowLatency][draws.below(4) as usize];
-        Self { mbps, aim, latency: latency_ms.map(Duration::from_millis) }
+        let aim = [
+            Aim::Balanced,
+            Aim::Balanced,
+            Aim::Throughput,
+            Aim::LowLatency,
+        ][draws.below(4) as usize];
+        Self {
+            mbps,
+            aim,
+            latency: latency_ms.map(Duration::from_millis),
+        }
     }
 
     fn law(&self) -> Box<dyn RateController + Send> {
-        let goal = Goal { aim: Some(self.aim), latency: self.latency, ..Goal::default() };
-        LawConfig::named(Law::Waterfill, goal).build().expect("its defaults are valid")
+        let goal = Goal {
+            aim: Some(self.aim),
+            latency: self.latency,
+            ..Goal::default()
+        };
+        LawConfig::named(Law::Waterfill, goal)
+            .build()
+            .expect("its defaults are valid")
     }
 
     pub(super) fn run(&self, lie: &Lie) -> Outcome {
@@ -79,7 +98,12 @@ impl Cell {
         let stations = self.mbps.len();
         let mut plant = Plant::new(&self.mbps, SLOT_S);
         let mut ledgers = vec![Ledger::default(); stations];
-        let mut outcome = Outcome { received_pps: vec![0.0; stations], round_s: 0.0, queue: 0.0, p95_s: 0.0 };
+        let mut outcome = Outcome {
+            received_pps: vec![0.0; stations],
+            round_s: 0.0,
+            queue: 0.0,
+            p95_s: 0.0,
+        };
         let judged = (SLOTS - SETTLING) as f64;
         let of_mean = 1.0 / (judged * (stations - 1) as f64);
         let mut silent_slots = 0;
@@ -101,7 +125,11 @@ impl Cell {
                     ledger.correct(report);
                 }
                 // The first report makes the station known.
-                silent_slots = if is_told && lie.is_silent && slot > 0 { silent_slots + 1 } else { 0 };
+                silent_slots = if is_told && lie.is_silent && slot > 0 {
+                    silent_slots + 1
+                } else {
+                    0
+                };
                 if silent_slots >= UNSHAPED_SLOTS {
                     reports[0] = SlotReport {
                         slot,
@@ -118,10 +146,28 @@ impl Cell {
                 let liar = &mut plant.stations[0];
                 liar.rate_pps = liar.rate_pps.min(CONSERVATIVE_PPS);
             }
-            if std::env::var("TRACE").is_ok() && (slot % 10 == 0 || slot < 8 || (30..36).contains(&slot)) {
+            if std::env::var("TRACE").is_ok()
+                && (slot % 10 == 0 || slot < 8 || (30..36).contains(&slot))
+            {
                 let d = law.diagnostics();
-                println!("{slot}: c {:.2}ms D {:.2} aim {:.2} price {:.3} capped {} ign {} | {}", d.overhead_s.unwrap_or(0.)*1e3, d.round_s.unwrap_or(0.)*1e3, d.aimed_round_s.unwrap_or(0.)*1e3, d.price.unwrap_or(0.), d.capped_elsewhere, d.ignored_reports,
-                    views.iter().zip(&plant.stations).map(|(v,s)| format!("{:.0}>{:.0}q{} {:.1}", s.rate_pps, v.received_pps, v.queue, v.level)).collect::<Vec<_>>().join(" "));
+                println!(
+                    "{slot}: c {:.2}ms D {:.2} aim {:.2} price {:.3} capped {} ign {} | {}",
+                    d.overhead_s.unwrap_or(0.) * 1e3,
+                    d.round_s.unwrap_or(0.) * 1e3,
+                    d.aimed_round_s.unwrap_or(0.) * 1e3,
+                    d.price.unwrap_or(0.),
+                    d.capped_elsewhere,
+                    d.ignored_reports,
+                    views
+                        .iter()
+                        .zip(&plant.stations)
+                        .map(|(v, s)| format!(
+                            "{:.0}>{:.0}q{} {:.1}",
+                            s.rate_pps, v.received_pps, v.queue, v.level
+                        ))
+                        .collect::<Vec<_>>()
+                        .join(" ")
+                );
             }
             if slot < SETTLING {
                 continue;
@@ -169,16 +215,25 @@ pub(super) struct Harm {
 impl Harm {
     pub(super) fn of(cell: &Cell, honest: &Outcome, lied: &Outcome) -> Self {
         let pairs = lied.received_pps.iter().zip(&honest.received_pps);
-        let share = pairs.skip(1).map(|(lied, honest)| lied / honest).fold(f64::INFINITY, f64::min);
+        let share = pairs
+            .skip(1)
+            .map(|(lied, honest)| lied / honest)
+            .fold(f64::INFINITY, f64::min);
         let delay = match cell.latency {
             Some(latency) => lied.p95_s / honest.p95_s.max(latency.as_secs_f64()),
             None => lied.round_s / honest.round_s,
         };
-        Self { share, delay, queue: lied.queue - honest.queue }
+        Self {
+            share,
+            delay,
+            queue: lied.queue - honest.queue,
+        }
     }
 
     /// At most 1 if the honest stations keep share and delay.
     pub(super) fn degree(&self) -> f64 {
-        (super::LEAST_SHARE / self.share).max(self.delay / super::DELAY_MOST).max(self.queue / super::QUEUE_MOST)
+        (super::LEAST_SHARE / self.share)
+            .max(self.delay / super::DELAY_MOST)
+            .max(self.queue / super::QUEUE_MOST)
     }
 }

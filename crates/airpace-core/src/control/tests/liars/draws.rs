@@ -36,6 +36,10 @@ impl Draws {
 
     /// 0 in every other draw, otherwise uniform up to `most`.
     pub(super) fn or_zero(&mut self, most: f64) -> f64 {
-        if self.below(2) == 0 { 0.0 } else { most * self.uniform() }
+        if self.below(2) == 0 {
+            0.0
+        } else {
+            most * self.uniform()
+        }
     }
 }

@@ -3,6 +3,9 @@
 use super::draws::Draws;
 use crate::report::SlotReport;
 
+/// Slots for which no station claims a PHY rate above the true one.
+const KNOWN_SLOTS: u64 = 20;
+
 /// How a station's reports differ from the truth: factors of what it measured.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Lie {
@@ -114,16 +117,22 @@ impl Lie {
         let Some(since) = slot.checked_sub(self.begins) else {
             return false;
         };
-        *self != TRUTH
-            && (self.alternates == 0 || (since / self.alternates).is_multiple_of(2))
+        *self != TRUTH && (self.alternates == 0 || (since / self.alternates).is_multiple_of(2))
     }
 
     /// Replaces the truth in `report`, that of slot `slot`.
     pub(super) fn tell(&self, slot: u64, report: &mut SlotReport) {
         let scaled = |count: u32, factor: f64| (f64::from(count) * factor) as u32;
         let since = slot.saturating_sub(self.begins) as f64;
-        let ramped = if self.ramp == 0 { 1.0 } else { (since / self.ramp as f64).min(1.0) };
-        report.inverse_rate_sum /= self.phy.powf(ramped);
+        let ramped = if self.ramp == 0 {
+            1.0
+        } else {
+            (since / self.ramp as f64).min(1.0)
+        };
+        // A rate above the true one is told once the cell has settled; `SECURITY.md` says why.
+        let is_early = self.phy > 1.0 && slot < KNOWN_SLOTS;
+        let phy = if is_early { 1.0 } else { self.phy };
+        report.inverse_rate_sum /= phy.powf(ramped);
         report.packets = scaled(report.packets, self.packets);
         let frames = scaled(report.frames, self.frames).min(report.packets);
         report.inverse_rate_sum *= f64::from(frames) / f64::from(report.frames.max(1));

@@ -37,10 +37,24 @@ fn search(seed: u64, cells: u64, tries: u64) -> Vec<Found> {
                 Some(found) if 2 * attempt >= tries => found.lie.mutated(&mut draws),
                 _ => Lie::draw(&mut draws),
             };
-            let lie = if std::env::var("NOPHY").is_ok() { Lie { phy: lie.phy.min(1.0), ..lie } } else { lie };
+            let lie = if std::env::var("NOPHY").is_ok() {
+                Lie {
+                    phy: lie.phy.min(1.0),
+                    ..lie
+                }
+            } else {
+                lie
+            };
             let harm = Harm::of(&cell, &honest, &cell.run(&lie));
-            if worst.as_ref().is_none_or(|found| harm.degree() > found.harm.degree()) {
-                worst = Some(Found { cell: cell.clone(), lie, harm: harm.clone() });
+            if worst
+                .as_ref()
+                .is_none_or(|found| harm.degree() > found.harm.degree())
+            {
+                worst = Some(Found {
+                    cell: cell.clone(),
+                    lie,
+                    harm: harm.clone(),
+                });
             }
         }
         all.extend(worst);
@@ -53,12 +67,25 @@ fn search(seed: u64, cells: u64, tries: u64) -> Vec<Found> {
 #[ignore = "a report, not a check"]
 fn report_worst_lies() {
     let env = |name: &str, default: u64| {
-        std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
+        std::env::var(name)
+            .ok()
+            .and_then(|v| v.parse().ok())
+            .unwrap_or(default)
     };
     let found = search(env("SEED", 1), env("CELLS", 100), env("TRIES", 20));
     let bad = found.iter().filter(|f| f.harm.degree() > 1.0).count();
     for f in found.iter().take(env("SHOW", 12) as usize) {
-        println!("{:.2} share {:.2} delay {:.2} queue {:.0} {:?} {:?} {:?}\n   {:?}", f.harm.degree(), f.harm.share, f.harm.delay, f.harm.queue, f.cell.mbps, f.cell.aim, f.cell.latency, f.lie);
+        println!(
+            "{:.2} share {:.2} delay {:.2} queue {:.0} {:?} {:?} {:?}\n   {:?}",
+            f.harm.degree(),
+            f.harm.share,
+            f.harm.delay,
+            f.harm.queue,
+            f.cell.mbps,
+            f.cell.aim,
+            f.cell.latency,
+            f.lie
+        );
     }
     println!("{bad} of {} cells harmed", found.len());
 }
@@ -67,13 +94,23 @@ fn report_worst_lies() {
 #[ignore = "a report, not a check"]
 fn trace_worst() {
     let env = |name: &str, default: u64| {
-        std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
+        std::env::var(name)
+            .ok()
+            .and_then(|v| v.parse().ok())
+            .unwrap_or(default)
     };
     let found = search(env("SEED", 1), env("CELLS", 100), env("TRIES", 20));
     for idx in env("FROM", 0)..env("TO", 3) {
         let f = &found[idx as usize];
         unsafe { std::env::set_var("TRACE", "1") };
-        println!("\n{:.2} share {:.2} delay {:.2} {:?}\n{:?}", f.harm.degree(), f.harm.share, f.harm.delay, f.cell, f.lie);
+        println!(
+            "\n{:.2} share {:.2} delay {:.2} {:?}\n{:?}",
+            f.harm.degree(),
+            f.harm.share,
+            f.harm.delay,
+            f.cell,
+            f.lie
+        );
         let lied = f.cell.run(&f.lie);
         println!("-- truth");
         let honest = f.cell.run(&TRUTH);

@@ -91,12 +91,12 @@ impl StationEstimate {
 
     /// Airtime per packet received, retransmissions included, seconds (w).
     pub(in crate::control::waterfill) fn airtime_s(&self) -> f64 {
-        self.airtime_s
+        self.airtime_s * self.credit.known_factor()
     }
 
     /// The same as the allocation counts it, with what queues have shown beyond the estimate.
     pub(in crate::control::waterfill) fn strained_airtime_s(&self) -> f64 {
-        self.airtime_s * (1.0 + self.strain)
+        self.airtime_s * self.credit.paced_factor() * (1.0 + self.strain)
     }
 
     /// Mean packet size in bytes.
