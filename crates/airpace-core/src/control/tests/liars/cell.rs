@@ -146,29 +146,6 @@ impl Cell {
                 let liar = &mut plant.stations[0];
                 liar.rate_pps = liar.rate_pps.min(CONSERVATIVE_PPS);
             }
-            if std::env::var("TRACE").is_ok()
-                && (slot % 10 == 0 || slot < 8 || (30..36).contains(&slot))
-            {
-                let d = law.diagnostics();
-                println!(
-                    "{slot}: c {:.2}ms D {:.2} aim {:.2} price {:.3} capped {} ign {} | {}",
-                    d.overhead_s.unwrap_or(0.) * 1e3,
-                    d.round_s.unwrap_or(0.) * 1e3,
-                    d.aimed_round_s.unwrap_or(0.) * 1e3,
-                    d.price.unwrap_or(0.),
-                    d.capped_elsewhere,
-                    d.ignored_reports,
-                    views
-                        .iter()
-                        .zip(&plant.stations)
-                        .map(|(v, s)| format!(
-                            "{:.0}>{:.0}q{} {:.1}",
-                            s.rate_pps, v.received_pps, v.queue, v.level
-                        ))
-                        .collect::<Vec<_>>()
-                        .join(" ")
-                );
-            }
             if slot < SETTLING {
                 continue;
             }
