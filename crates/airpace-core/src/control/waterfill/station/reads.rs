@@ -1,6 +1,5 @@
 //! What the law reads from the estimate of a station.
 
-use super::super::backlog::usual_wait_s;
 use super::super::heard::Heard;
 use super::super::overhead;
 use super::{EVERY_ROUND_LEVEL, StationEstimate};
@@ -44,13 +43,6 @@ impl StationEstimate {
     /// 95th percentile of the waiting time in seconds, averaged over slots, if it is measured.
     pub(in crate::control::waterfill) fn wait_p95_s(&self) -> Option<f64> {
         self.wait_p95_s
-    }
-
-    /// Time in seconds in which the packets that were sent and not received will be received, beyond
-    /// the time that packets usually wait.
-    pub(in crate::control::waterfill) fn queued_s(&self) -> f64 {
-        let usual_s = self.heard.map_or(0.0, |heard| usual_wait_s(heard.gap_s));
-        (self.backlog.balance() / self.received_pps.max(1.0) - usual_s).max(0.0)
     }
 
     /// Share of the time that the station's own frames take, without those that packets to it bring
