@@ -124,7 +124,8 @@ fn scale_counts(report: &mut SlotReport, factor: f64) {
     let scaled = |count: u32| (f64::from(count) * factor) as u32;
     let frames = report.frames;
     report.frames = scaled(report.frames).max(1);
-    report.packets = scaled(report.packets).max(report.frames);
+    let most = report.frames.saturating_mul(LEVEL_MAX);
+    report.packets = scaled(report.packets).clamp(report.frames, most);
     report.mpdus = scaled(report.mpdus).clamp(report.frames, report.packets);
     // The sum is over the frames, and the rate stays.
     report.inverse_rate_sum *= f64::from(report.frames) / f64::from(frames.max(1));

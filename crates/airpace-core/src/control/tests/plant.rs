@@ -25,6 +25,8 @@ pub(in crate::control) struct PlantStation {
     pause_left_s: f64,
     pause_s: f64,
     arriving: f64,
+    /// Until when packets have arrived, seconds.
+    arrived_s: f64,
     /// Packets lost at random in this slot.
     lost_before: f64,
     queue: u32,
@@ -42,6 +44,7 @@ impl PlantStation {
             pause_left_s: 0.0,
             pause_s: 0.0,
             arriving: 0.0,
+            arrived_s: 0.0,
             lost_before: 0.0,
             queue: 0,
             overflowed: 0,
@@ -57,7 +60,10 @@ impl PlantStation {
         self.rate_pps.min(self.demand_pps) * (slot_s - self.pause_s)
     }
 
-    fn arrive(&mut self, span_s: f64) {
+    /// Lets the packets arrive that come until `now_s`.
+    fn arrive(&mut self, now_s: f64) {
+        let span_s = now_s - self.arrived_s;
+        self.arrived_s = now_s;
         let paused_s = self.pause_left_s.min(span_s);
         self.pause_left_s -= paused_s;
         let span_s = span_s - paused_s;
@@ -128,11 +134,6 @@ impl Plant {
         (self.random >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    fn pass_time(&mut self, span_s: f64) {
-        self.now_s += span_s;
-        self.stations.iter_mut().for_each(|s| s.arrive(span_s));
-    }
-
     /// Runs one slot and hands the reports to the controller, whose rates hold from the next slot
     /// on.
     pub(in crate::control) fn run_slot(&mut self, law: &mut dyn RateController) -> Vec<SlotView> {
@@ -153,9 +154,11 @@ impl Plant {
                 self.serve(idx, tally);
             }
             if self.now_s <= before {
-                self.pass_time(20e-6);
+                self.now_s += 20e-6;
             }
         }
+        let now_s = self.now_s;
+        self.stations.iter_mut().for_each(|s| s.arrive(now_s));
         let reports: Vec<SlotReport> = tallies
             .iter()
             .enumerate()
@@ -182,22 +185,25 @@ impl Plant {
     }
 
     fn serve(&mut self, idx: usize, tally: &mut Tally) {
+        // Nobody looks at the queue between the station's turns.
+        self.stations[idx].arrive(self.now_s);
         if self.stations[idx].queue == 0 {
             return;
         }
         // The back-off is 0…15 slots of 9 µs around its mean; packets that come during it still
         // join the frame.
         let backoff = (self.uniform() * 16.0).floor() * 9e-6 - 67.5e-6;
-        self.pass_time((self.overhead_s + backoff).max(30e-6));
+        self.now_s += (self.overhead_s + backoff).max(30e-6);
         let longest = self.longest_frame;
         let s = &mut self.stations[idx];
+        s.arrive(self.now_s);
         let airtime = packet_airtime_s(PACKET_BYTES, s.phy_bps);
         let level = s
             .queue
             .min(longest)
             .min(((5.484e-3 / airtime) as u32).max(1));
         s.queue -= level;
-        self.pass_time(f64::from(level) * airtime);
+        self.now_s += f64::from(level) * airtime;
         tally.frames += 1;
         tally.packets += level;
         tally.longest = tally.longest.max(level);

@@ -1,6 +1,7 @@
 //! Water-filling on a measured round, our law. `docs/design/waterfill.md` has its design, equations
 //! and limits.
 
+mod audit;
 mod backlog;
 mod config;
 mod elsewhere;
@@ -20,6 +21,7 @@ use super::{BacklogChange, ConfigError, Diagnostics, Law, LawConfig, RateControl
 use crate::alloc::DelayTerms;
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
+use audit::Audit;
 use core::time::Duration;
 use overhead::Overhead;
 use share::{Claim, Demand, Share, Solver};
@@ -35,6 +37,7 @@ pub struct Waterfill {
     config: WaterfillConfig,
     roster: Roster<StationEstimate>,
     overhead: Overhead,
+    audit: Audit,
     solver: Solver,
     share: Option<Share>,
     tail: Tail,
@@ -54,6 +57,7 @@ impl Waterfill {
             config,
             roster: Roster::new(),
             overhead,
+            audit: Audit::new(config.frame_overhead.as_secs_f64()),
             solver: Solver::default(),
             share: None,
             tail: Tail::new(&config),
@@ -133,13 +137,18 @@ impl RateController for Waterfill {
         for station in self.roster.states_mut() {
             station.age(now);
         }
+        let stations = self.roster.ids().len();
         self.roster.absorb(
             reports,
             || StationEstimate::new(now, &config),
             |station, sample| station.observe(now, sample, &config),
         );
+        if self.roster.ids().len() != stations {
+            self.audit.on_change(self.roster.states_mut());
+        }
         let aimed_s = self.share.map(|share| share.round_s);
         self.overhead.observe(self.roster.states(), aimed_s);
+        self.audit.observe(self.roster.states_mut());
         if let Some(share) = self.share {
             self.tail
                 .observe(now, &config, self.roster.states(), share.round_s);
@@ -174,6 +183,7 @@ impl RateController for Waterfill {
 
     fn remove(&mut self, station: StationId) {
         self.roster.remove(station);
+        self.audit.on_change(self.roster.states_mut());
     }
 
     fn set_weight(&mut self, station: StationId, weight: f64) -> bool {

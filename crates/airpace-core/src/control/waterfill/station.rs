@@ -1,20 +1,20 @@
 //! The law's estimate of one station: its rounds, its airtime per packet, and what it can use.
 
+mod account;
+mod grants;
 mod reads;
 
 use super::super::roster::packet_airtime_s;
 use super::super::sample::Sample;
-use super::backlog::{Backlog, BacklogSlot, Drain, usual_wait_s};
+use super::audit::Credit;
+use super::backlog::Backlog;
 use super::config::WaterfillConfig;
-use super::elsewhere::{Elsewhere, SlotTraffic};
+use super::elsewhere::Elsewhere;
 use super::frame_limit::FrameLimit;
 use super::granted::Granted;
 use super::heard::{ENOUGH_FRAMES, Heard, SlotLength, Tally};
-use super::share::Demand;
 use airpace_units::Time;
 
-/// Frames above this share of the longest count as full: the access point had more packets waiting.
-const FULL_SHARE: f64 = 0.9;
 /// Slots without a report after which a station's last measurements no longer count. An agent that
 /// has little to tell extends a slot to four.
 const SILENT_SLOTS: f64 = 4.5;
@@ -30,29 +30,8 @@ pub(super) const EVERY_ROUND_LEVEL: f64 = 1.05;
 /// If less than this share of the granted rate was sent, the source was idle for a part of the
 /// slot.
 const PACED_SHARE: f64 = 0.9;
-/// Packets that wait for this many gaps between frames ...
-const LATE_GAPS: f64 = 4.0;
-/// ... and this many seconds have waited before the access point, unless its frames are full.
-const LATE_S: f64 = 0.02;
-/// ... and the station receives less than this share of its fair rate.
-const LATE_SHARE: f64 = 0.8;
-/// Weight of one slot's drain in the station's strain, and what is kept of the strain per slot.
-const STRAIN_GAIN: f64 = 0.1;
-const STRAIN_KEPT: f64 = 0.95;
-/// A queue that needs a larger drain comes from a change, not from an estimate that is a little off.
-const STRAIN_SHARE: f64 = 0.2;
 /// Number of frames that can be counted in the neighbouring slot.
 const EDGE_FRAMES: f64 = 1.5;
-/// Largest part of its fair share that a station is sent to keep its reports coming, although its
-/// backlog calls for less.
-const FLOOR_SHARE: f64 = 0.25;
-/// Packets per slot to a station from which no frame has been reported yet.
-const PROBE_PACKETS: f64 = 4.0;
-/// Slots for which it is probed like that; then the probes become fewer.
-const PROBE_SLOTS: u16 = 10;
-/// What is kept of them per slot, and in the end.
-const PROBE_KEPT: f64 = 0.8;
-const PROBE_LEAST: f64 = 0.1;
 /// Weight of one slot in [`StationEstimate::repeats`]: for noise and for a change.
 const REPEATS_GAINS: [f64; 2] = [0.1, 1.0];
 /// Upper bound of [`StationEstimate::repeats`]. If more than every other frame is lost, the counts
@@ -60,13 +39,8 @@ const REPEATS_GAINS: [f64; 2] = [0.1, 1.0];
 const REPEATS_MAX: f64 = 2.0;
 /// Weight of one slot in the share of the time that uplink frames take.
 const UPLINK_GAIN: f64 = 0.3;
-/// Weight of one slot in the mean of the waiting time's 95th percentile.
-const WAIT_GAIN: f64 = 0.2;
 /// Weight of one slot in the rate of the packets that need not wait.
 const QUIET_GAIN: f64 = 0.3;
-/// A station that sends at least this share of its rate uses all it is granted: a scalable flow
-/// leaves a part of it, because its queue is nearly empty.
-const EAGER_SHARE: f64 = 0.75;
 /// A station counts as one that uses all it is granted for this many slots after it did.
 const GREEDY_SLOTS: u8 = 4;
 /// What is kept per slot of the largest rate that a station has used.
@@ -79,10 +53,9 @@ const RATE_CHANGE: f64 = 1.2;
 const ANSWER_MOST: f64 = 3000.0;
 /// Least share of a slot that the frames of a backlogged station fill.
 const FILLED_SHARE: f64 = 0.6;
-/// Packets that neither were received nor wait are concealed from this many slots' packets on ...
-const CONCEALED_SLOTS: f64 = 2.0;
-/// ... if the packets received have waited for less than this share of the time that those take.
-const CONCEALED_SHARE: f64 = 0.25;
+/// Reports without frames, although packets were sent, after which those packets count as on the
+/// air. A station asleep has fewer in a row.
+const FRAMELESS_REPORTS: u8 = 4;
 /// Weight of one slot in the mean packet size.
 const SIZE_GAIN: f64 = 0.3;
 
@@ -101,19 +74,27 @@ pub(super) struct StationEstimate {
     last: Option<(Time, u64)>,
     /// Packets per second received in the last slot, over the whole slot.
     received_pps: f64,
+    /// Packets per second sent in the last slot.
+    pub(super) sent_pps: f64,
     /// Packets per second sent to the station, if no sensor saw their frames.
     unseen_pps: f64,
+    /// Consecutive reports without frames although packets were sent.
+    frameless_reports: u8,
+    /// Consecutive reports of frames that held far fewer packets than were sent.
+    deficit_reports: u8,
     /// Packets per second sent to a station that conceals packets: it tells neither that it has
     /// received them, nor that they are lost or wait. 0 for all others.
     concealed_pps: f64,
     phy_bps: f64,
-    packet_bytes: f64,
+    pub(super) packet_bytes: f64,
     /// Transmissions on the air per packet received, from the share of late packets.
     transmissions: f64,
     /// Packets received per packet that the level counts. It exceeds 1 where whole frames are lost,
     /// as in collisions, and sent again.
     repeats: f64,
     airtime_s: f64,
+    /// What is believed of the airtime that the station claims.
+    pub(super) credit: Credit,
     backlogged: bool,
     /// Whether the source kept up with its rate through the whole slot.
     paced: bool,
@@ -169,13 +150,17 @@ impl StationEstimate {
             probed_slots: 0,
             last: None,
             received_pps: 0.0,
+            sent_pps: 0.0,
             unseen_pps: 0.0,
+            frameless_reports: 0,
+            deficit_reports: 0,
             concealed_pps: 0.0,
             phy_bps: config.assumed_phy_bps,
             packet_bytes: config.packet_bytes,
             transmissions: 1.0,
             repeats: 1.0,
             airtime_s: 0.0,
+            credit: Credit::new(1.0 / config.assumed_phy_bps),
             backlogged: true,
             paced: true,
             heard_at: now,
@@ -219,6 +204,11 @@ impl StationEstimate {
         }
     }
 
+    fn forget_frames(&mut self) {
+        self.heard = None;
+        self.tally = Tally::default();
+    }
+
     /// Whether reports have not come for some slots.
     fn is_silent(&self, now: Time) -> bool {
         now.saturating_since(self.heard_at).as_secs_f64() > SILENT_SLOTS * self.slot.longest_s()
@@ -241,6 +231,7 @@ impl StationEstimate {
             // It has come, and nothing was for it: it takes nothing from the others until packets wait.
             self.greedy_slots = 0;
         }
+        self.sent_pps = sample.sent_pps.unwrap_or(0.0);
         self.unseen_pps = sample
             .sent_pps
             .filter(|_| sample.is_unseen())
@@ -249,8 +240,18 @@ impl StationEstimate {
             self.probed_slots = self.probed_slots.saturating_add(1);
         }
         if sample.is_unseen() {
-            self.heard = None;
-            self.tally = Tally::default();
+            self.forget_frames();
+        }
+        self.frameless_reports = if sample.frames == 0.0 && sample.sent_pps.is_some() {
+            self.frameless_reports.saturating_add(1)
+        } else {
+            0
+        };
+        if self.frameless_reports > FRAMELESS_REPORTS {
+            // What the station does not tell of may still take its time.
+            self.forget_frames();
+            self.wait_p95_s = None;
+            self.unseen_pps = sample.sent_pps.unwrap_or(0.0);
         }
         self.received_pps = sample.received_pps;
         let phy_bps = sample.phy_bps.unwrap_or(self.phy_bps);
@@ -269,6 +270,10 @@ impl StationEstimate {
             self.count_repeats(level * sample.frames, sample);
         }
         self.update_airtime();
+        if sample.frames > 0.0 {
+            self.credit
+                .claim(self.airtime_s / packet_airtime_s(self.packet_bytes, 1.0));
+        }
         let gap_s = self.whole_gap_s(sample).or(sample.round_s);
         if let Some((level, gap_s)) = sample.level.zip(gap_s) {
             // Frames to a station with a backlog fill the slot, except for a pause.
@@ -344,83 +349,6 @@ impl StationEstimate {
             packet_airtime_s(self.packet_bytes, self.phy_bps) * (self.transmissions + lost_frames);
     }
 
-    /// Finds out how many packets wait, whether frames are full, and whether the path before the
-    /// access point is the bottleneck.
-    fn account(&mut self, sample: &Sample, config: &WaterfillConfig) {
-        let Some(level) = sample.level else {
-            // Nothing came because nothing was to be sent. (A station that sleeps has a backlog.)
-            if !sample.backlogged {
-                self.greedy_slots = self.greedy_slots.saturating_sub(1);
-            } else if sample.is_unseen() {
-                self.greedy_slots = GREEDY_SLOTS;
-            }
-            return;
-        };
-        let sent_pps = sample.sent_pps.unwrap_or(if sample.backlogged {
-            self.granted.rate_pps
-        } else {
-            sample.received_pps
-        });
-        // Frames that a slot has too few of to show a gap leave the slot itself as a bound.
-        let gap_s = sample
-            .round_s
-            .unwrap_or(0.0)
-            .max(sample.length_s / (sample.frames + 1.0));
-        if let Some(wait) = sample.wait {
-            let before_s = self.wait_p95_s.unwrap_or(wait.p95_s);
-            self.wait_p95_s = Some(before_s + WAIT_GAIN * (wait.p95_s - before_s));
-        }
-        let slot = BacklogSlot {
-            sent_pps,
-            gap_s,
-            full: level >= FULL_SHARE * self.longest_frame(config),
-            target_level: self.target_level,
-        };
-        self.backlog.observe(sample, &slot);
-        self.concealed_pps = self.concealed_pps(sample, sent_pps);
-        self.frame_limit
-            .observe(sample, self.phy_bps, self.backlog.packets() > 0.0);
-        // The limit may just have been learned.
-        self.full = level >= FULL_SHARE * self.longest_frame(config);
-        // While frames are full the access point is the bottleneck, so the gaps are rounds even if
-        // the source is idle at times.
-        self.paced |= self.full && sample.backlogged;
-        let eager = sent_pps >= EAGER_SHARE * self.granted.rate_pps - 1.0 / sample.length_s;
-        self.greedy_slots = if self.paced || eager || sample.marked {
-            GREEDY_SLOTS
-        } else {
-            self.greedy_slots.saturating_sub(1)
-        };
-        // A source that sends less than it is granted may still send more than the path carries, as
-        // may TCP whose window has filled the path's queue. A cap is revised only while it binds.
-        let may_find = sample.sent_pps.is_some() && self.elsewhere.cap_pps().is_none();
-        if sample.backlogged || may_find {
-            let late_s = LATE_GAPS * gap_s + LATE_S;
-            self.elsewhere.observe(&SlotTraffic {
-                sent_pps,
-                received_pps: sample.received_pps,
-                lost_pps: sample.lost_pps,
-                edge_pps: (EDGE_FRAMES * level + 2.0) / sample.length_s,
-                full: self.full,
-                late: sample.wait.map(|wait| {
-                    wait.median_s > late_s
-                        && sample.received_pps < LATE_SHARE * self.granted.fair_pps
-                }),
-                waiting: sample.wait.map(|wait| wait.median_s > usual_wait_s(gap_s)),
-            });
-        }
-    }
-
-    /// See [`StationEstimate::concealed_pps`]. A queue of so many packets would make packets wait; so
-    /// if these have waited for a small part of that time only, there is no such queue.
-    fn concealed_pps(&self, sample: &Sample, sent_pps: f64) -> f64 {
-        let Some(wait) = sample.wait else { return 0.0 };
-        let balance = self.backlog.balance();
-        let is_much = balance > CONCEALED_SLOTS * sent_pps * sample.length_s;
-        let waits = wait.p95_s * sent_pps > CONCEALED_SHARE * balance;
-        if is_much && !waits { sent_pps } else { 0.0 }
-    }
-
     /// Largest number of packets in a frame to this station: limited by the window, the duration,
     /// or the longest frame seen.
     pub(super) fn longest_frame(&self, config: &WaterfillConfig) -> f64 {
@@ -438,87 +366,5 @@ impl StationEstimate {
         config
             .level_limit
             .map_or(below_longest, |limit| limit.min(below_longest))
-    }
-
-    /// Turns a fair share into a rate: capped at what the path carries, and reduced while a queue
-    /// drains.
-    pub(super) fn grant(&mut self, now: Time, level: f64, fair_pps: f64, floor_pps: f64) {
-        self.granted.add(now, self.rate_pps, self.fair_pps);
-        self.fair_pps = fair_pps;
-        let open = self.open_pps();
-        let capped = open - self.drain(open).trim_pps;
-        // The floor keeps reports coming, but it must not overload a network of many slow stations.
-        let floor_pps = if fair_pps.is_finite() {
-            floor_pps.min(FLOOR_SHARE * fair_pps)
-        } else {
-            floor_pps
-        };
-        self.rate_pps = if capped.is_finite() {
-            capped.max(floor_pps)
-        } else {
-            floor_pps
-        };
-        self.target_level = level;
-    }
-
-    /// The fair rate, or what the path carries if that is less, packets per second.
-    fn open_pps(&self) -> f64 {
-        self.elsewhere
-            .cap_pps()
-            .map_or(self.fair_pps, |cap| self.fair_pps.min(cap))
-    }
-
-    fn drain(&self, open_pps: f64) -> Drain {
-        self.backlog
-            .drain(self.full, self.slot.until_next_s, open_pps)
-    }
-
-    /// Ends a slot, after the grant: begins a pause if a queue is to drain in one, and learns from
-    /// how much had to be drained.
-    pub(super) fn conclude(&mut self) {
-        // A queue is drained once for each report that shows it, and other stations' news are no
-        // slots of this one.
-        if !core::mem::take(&mut self.has_reported) {
-            return;
-        }
-        self.elsewhere.release_above(self.fair_pps);
-        let open = self.open_pps();
-        let drain = self.drain(open);
-        self.pause_s = drain.pause_s;
-        self.granted.pause(drain.pause_s, self.rate_pps);
-        let trimmed = if open > 0.0 && open.is_finite() {
-            drain.trim_pps / open
-        } else {
-            0.0
-        };
-        let share = trimmed + drain.pause_s / self.slot.longest_s();
-        if share < STRAIN_SHARE {
-            self.strain = STRAIN_KEPT * self.strain + STRAIN_GAIN * share;
-        }
-    }
-
-    /// Notes whether packets wait for the pacer now. Returns whether that changes what the station
-    /// can use.
-    pub(super) fn set_waiting(&mut self, waiting: bool) -> bool {
-        let before = self.demand();
-        self.waiting = waiting;
-        before != self.demand()
-    }
-
-    /// How many packets the station can use.
-    pub(super) fn demand(&self) -> Demand {
-        if !self.met {
-            // A station that does not tell of its frames must not keep the air reserved for them.
-            let excess = self.probed_slots.saturating_sub(PROBE_SLOTS);
-            let kept = PROBE_KEPT.powi(i32::from(excess)).max(PROBE_LEAST);
-            return Demand::Probed(kept * PROBE_PACKETS / self.slot.whole_s);
-        }
-        let greedy = self.greedy_slots > 0 && !self.silent;
-        match self.elsewhere.cap_pps() {
-            Some(cap) => Demand::Limited(cap.min(self.demand_pps)),
-            // A burst, as of video: it takes a share while it lasts, and nothing between bursts.
-            None if greedy || self.waiting && !self.silent => Demand::Greedy,
-            None => Demand::Limited(self.quiet_pps),
-        }
     }
 }

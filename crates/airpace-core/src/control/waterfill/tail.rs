@@ -31,11 +31,10 @@ const INFEASIBLE_SLOTS: f64 = 20.0;
 /// A latency that is exceeded by less than this factor counts as met.
 const MISSED_FACTOR: f64 = 1.1;
 
-/// A station's waiting time may exceed the median of all by this factor without a queue.
-const ALONE_FACTOR: f64 = 2.0;
-/// Packets sent and not received bear out a 95th percentile of this many times the time that they
-/// take to be received.
-const QUEUE_FACTOR: f64 = 3.0;
+/// The longest waiting time counts up to this factor above the second longest.
+const ALONE_FACTOR: f64 = 1.1;
+/// The same where there are only two.
+const PAIR_FACTOR: f64 = 2.0;
 
 /// The price of delay as it is now.
 #[derive(Clone, Copy, Debug)]
@@ -114,25 +113,21 @@ impl Tail {
 
 /// Longest 95th percentile of the waiting times in seconds that moves the price.
 ///
-/// Shorter rounds do not help packets that wait before the access point, and a station may claim any
-/// time. So a wait that is far beyond what the other stations see counts as far as packets that were
-/// sent and not received bear it out, and otherwise as [`ALONE_FACTOR`] times the median.
+/// Rounds are the same for all stations, and the price answers for rounds. So a wait far beyond what
+/// another station sees is that station's own: a queue, which is drained, or retransmissions, or a
+/// path before the access point, or an invention.
 fn worst_credible(stations: &[StationEstimate]) -> Option<f64> {
-    let is_heard = |station: &&StationEstimate| station.elsewhere.cap_pps().is_none();
     let mut waits: Vec<f64> = stations
         .iter()
-        .filter(is_heard)
+        .filter(|station| station.elsewhere.cap_pps().is_none())
         .filter_map(StationEstimate::wait_p95_s)
         .collect();
-    waits.sort_by(f64::total_cmp);
-    let usual_s = *waits.get(waits.len().checked_sub(1)? / 2)?;
-    stations
-        .iter()
-        .filter(is_heard)
-        .filter_map(|station| {
-            let wait_s = station.wait_p95_s()?;
-            let borne_out_s = ALONE_FACTOR * usual_s + QUEUE_FACTOR * station.queued_s();
-            Some(wait_s.min(borne_out_s))
-        })
-        .max_by(f64::total_cmp)
+    waits.sort_by(|a, b| b.total_cmp(a));
+    match waits[..] {
+        [] => None,
+        [only] => Some(only),
+        // Two stations cannot be told apart by what they say of each other.
+        [longest, second] => Some(longest.min(PAIR_FACTOR * second)),
+        [longest, second, ..] => Some(longest.min(ALONE_FACTOR * second)),
+    }
 }

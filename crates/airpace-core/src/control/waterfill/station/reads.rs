@@ -1,6 +1,5 @@
 //! What the law reads from the estimate of a station.
 
-use super::super::backlog::usual_wait_s;
 use super::super::heard::Heard;
 use super::super::overhead;
 use super::{EVERY_ROUND_LEVEL, StationEstimate};
@@ -46,13 +45,6 @@ impl StationEstimate {
         self.wait_p95_s
     }
 
-    /// Time in seconds in which the packets that were sent and not received will be received, beyond
-    /// the time that packets usually wait.
-    pub(in crate::control::waterfill) fn queued_s(&self) -> f64 {
-        let usual_s = self.heard.map_or(0.0, |heard| usual_wait_s(heard.gap_s));
-        (self.backlog.balance() / self.received_pps.max(1.0) - usual_s).max(0.0)
-    }
-
     /// Share of the time that the station's own frames take, without those that packets to it bring
     /// forth.
     pub(in crate::control::waterfill) fn uplink_share(&self) -> f64 {
@@ -91,12 +83,12 @@ impl StationEstimate {
 
     /// Airtime per packet received, retransmissions included, seconds (w).
     pub(in crate::control::waterfill) fn airtime_s(&self) -> f64 {
-        self.airtime_s
+        self.airtime_s * self.credit.known_factor()
     }
 
     /// The same as the allocation counts it, with what queues have shown beyond the estimate.
     pub(in crate::control::waterfill) fn strained_airtime_s(&self) -> f64 {
-        self.airtime_s * (1.0 + self.strain)
+        self.airtime_s * self.credit.paced_factor() * (1.0 + self.strain)
     }
 
     /// Mean packet size in bytes.
