@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build agent demo demo-check reproduce test test-full validate-ns3 bench frontier lint check-all fuzz bpf ci tools packages
+.PHONY: help build agent demo demo-check reproduce test test-full validate-ns3 bench frontier soak lint check-all fuzz bpf ci tools packages
 
 CARGO ?= cargo
 PYTHON := .venv/bin/python
@@ -60,6 +60,9 @@ bench: build packages ## the benchmarks of docs/benchmarks.md
 frontier: build $(VENV) ## goodput against delay for every rate law over its knob, in virtual time: out/frontier; QUICK=1 for three minutes
 	target/release/airpace bench frontier --cells main,extra $(if $(QUICK),--quick) --out out/frontier
 	$(PYTHON) -m airpace.frontier_report out/frontier
+
+soak: build packages ## HOURS=1 of a proxy with 1,000 agents and an in-line box under kills, stops, roaming, leaves and joins
+	target/release/airpace bench soak --hours $(or $(HOURS),1) $(if $(AGENTS),--agents $(AGENTS)) $(if $(SEED),--seed $(SEED))
 
 lint: tools $(VENV) ## formatting, clippy, documentation, spelling, Python, licences, the rules of the tree
 	$(CARGO) fmt --all --check

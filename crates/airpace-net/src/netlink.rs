@@ -378,19 +378,8 @@ impl Netlink {
         self.send(request, NLM_F_DUMP)?;
         loop {
             let (datagram, _) = self.socket.recv_from_full()?;
-            let mut rest = &datagram[..];
-            // The check ensures that the length in the header is that of a message within `rest`.
-            while let Ok(message) = NetlinkBuffer::new_checked(rest) {
-                let length = message.length() as usize;
-                if message.sequence_number() == self.sequence {
-                    match read_part(rest)? {
-                        Some(part) => on_message(part),
-                        None => return Ok(()),
-                    }
-                }
-                rest = rest
-                    .get(length.next_multiple_of(usize::from(NLMSG_ALIGNTO))..)
-                    .unwrap_or_default();
+            if parts_in(&datagram, self.sequence, &mut on_message)? {
+                return Ok(());
             }
         }
     }
@@ -421,6 +410,29 @@ fn answer_in(mut datagram: &[u8], sequence: u32) -> Option<io::Result<Option<Req
             .unwrap_or_default();
     }
     None
+}
+
+/// Passes the messages of a datagram that belong to the list which answers request `sequence` to
+/// `on_message`. Returns whether the list ends there.
+fn parts_in(
+    mut datagram: &[u8],
+    sequence: u32,
+    on_message: &mut impl FnMut(Request),
+) -> io::Result<bool> {
+    // The check ensures that the length in the header is that of a message within the datagram.
+    while let Ok(message) = NetlinkBuffer::new_checked(datagram) {
+        let length = message.length() as usize;
+        if message.sequence_number() == sequence {
+            match read_part(datagram)? {
+                Some(part) => on_message(part),
+                None => return Ok(true),
+            }
+        }
+        datagram = datagram
+            .get(length.next_multiple_of(usize::from(NLMSG_ALIGNTO))..)
+            .unwrap_or_default();
+    }
+    Ok(false)
 }
 
 /// Reads the first message of `bytes`: an answer, an acknowledgement or a refusal.
@@ -459,6 +471,27 @@ fn refused(operation: impl Into<String>, source: io::Error) -> LinkError {
         operation: operation.into(),
         source,
     }
+}
+
+/// See [`crate::fuzzing`].
+#[cfg(fuzzing)]
+pub(crate) fn fuzz_answer(datagram: &[u8], sequence: u32) {
+    if let Some(Ok(Some(Request::NewLink(link)))) = answer_in(datagram, sequence) {
+        bridge::PortLink::of(&link);
+    }
+}
+
+/// See [`crate::fuzzing`].
+#[cfg(fuzzing)]
+pub(crate) fn fuzz_list(datagram: &[u8], sequence: u32) -> usize {
+    let mut messages = 0;
+    let _ = parts_in(datagram, sequence, &mut |part| {
+        messages += 1;
+        if let Request::NewLink(link) = part {
+            bridge::PortVlan::of_port(link, 1);
+        }
+    });
+    messages
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod edge;
 mod frontier;
 mod mixed;
 mod sensors;
+mod soak;
 
 use crate::args::positive;
 use crate::failure::{FAILED, Interrupted, bad_input};
@@ -34,7 +35,8 @@ const EXAMPLES: &str = "Examples:
   airpace bench frontier --quick
   airpace bench sensors --quick
   airpace bench mixed
-  airpace bench aps --mcs 9,4";
+  airpace bench aps --mcs 9,4
+  airpace bench soak --hours 0.1 --agents 100";
 
 /// The exit code of a benchmark whose bars hold or not, and are to be checked or only printed.
 fn exit_code(check: bool, holds: bool) -> ExitCode {
@@ -64,6 +66,7 @@ enum What {
     Sensors(sensors::Sensors),
     Mixed(mixed::Mixed),
     Aps(aps::Aps),
+    Soak(soak::Soak),
 }
 
 /// Packets per second and added delay through proxy and agent, between namespaces, without Wi-Fi.
@@ -155,6 +158,7 @@ pub(crate) fn run(args: &Bench) -> anyhow::Result<ExitCode> {
         What::Sensors(args) => sensors::run(args),
         What::Mixed(args) => mixed::run(args),
         What::Aps(args) => aps::run(args),
+        What::Soak(args) => soak::run(args),
     }
 }
 

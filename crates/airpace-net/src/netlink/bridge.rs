@@ -44,42 +44,9 @@ pub(crate) struct PortVlan {
 }
 
 impl PortLink {
-    /// Takes over what a part of the link's information says.
-    fn read(&mut self, part: &LinkInfo) {
-        match part {
-            LinkInfo::Kind(InfoKind::Bridge) => self.is_bridge = true,
-            LinkInfo::Data(InfoData::Bridge(settings)) => {
-                self.filters_vlans = settings.contains(&InfoBridge::VlanFiltering(true));
-            }
-            LinkInfo::PortData(InfoPortData::BridgePort(settings)) => {
-                let forwarding = InfoBridgePort::State(BridgePortState::Forwarding);
-                self.is_forwarding = settings.contains(&forwarding);
-                self.is_isolated = settings.contains(&InfoBridgePort::Isolated(true));
-                self.is_locked = settings.contains(&InfoBridgePort::Locked(true));
-            }
-            _ => {}
-        }
-    }
-}
-
-impl PortVlan {
-    fn of(part: &AfSpecBridge) -> Option<Self> {
-        let AfSpecBridge::VlanInfo(BridgeVlanInfo { flags, vid, .. }) = part else {
-            return None;
-        };
-        Some(Self {
-            vid: *vid,
-            is_pvid: flags.contains(BridgeVlanInfoFlags::Pvid),
-            leaves_untagged: flags.contains(BridgeVlanInfoFlags::Untagged),
-        })
-    }
-}
-
-impl Netlink {
-    /// Describes the interface `name`.
-    pub(crate) fn port(&mut self, name: &str) -> Result<PortLink, LinkError> {
-        let link = self.link(name)?;
-        let mut port = PortLink {
+    /// What an answer of the kernel says.
+    pub(super) fn of(link: &LinkMessage) -> Self {
+        let mut port = Self {
             index: link.header.index,
             is_up: link.header.flags.contains(LinkFlags::Up),
             is_running: link.header.flags.contains(LinkFlags::Running),
@@ -101,7 +68,58 @@ impl Netlink {
                 _ => {}
             }
         }
-        Ok(port)
+        port
+    }
+
+    /// Takes over what a part of the link's information says.
+    fn read(&mut self, part: &LinkInfo) {
+        match part {
+            LinkInfo::Kind(InfoKind::Bridge) => self.is_bridge = true,
+            LinkInfo::Data(InfoData::Bridge(settings)) => {
+                self.filters_vlans = settings.contains(&InfoBridge::VlanFiltering(true));
+            }
+            LinkInfo::PortData(InfoPortData::BridgePort(settings)) => {
+                let forwarding = InfoBridgePort::State(BridgePortState::Forwarding);
+                self.is_forwarding = settings.contains(&forwarding);
+                self.is_isolated = settings.contains(&InfoBridgePort::Isolated(true));
+                self.is_locked = settings.contains(&InfoBridgePort::Locked(true));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl PortVlan {
+    /// The VLANs of the port with the index `port` that a message of the list tells.
+    pub(super) fn of_port(link: LinkMessage, port: u32) -> Vec<Self> {
+        let mut vlans = Vec::new();
+        if link.header.index != port {
+            return vlans;
+        }
+        for attribute in link.attributes {
+            if let LinkAttribute::AfSpecBridge(parts) = attribute {
+                vlans.extend(parts.iter().filter_map(Self::of));
+            }
+        }
+        vlans
+    }
+
+    fn of(part: &AfSpecBridge) -> Option<Self> {
+        let AfSpecBridge::VlanInfo(BridgeVlanInfo { flags, vid, .. }) = part else {
+            return None;
+        };
+        Some(Self {
+            vid: *vid,
+            is_pvid: flags.contains(BridgeVlanInfoFlags::Pvid),
+            leaves_untagged: flags.contains(BridgeVlanInfoFlags::Untagged),
+        })
+    }
+}
+
+impl Netlink {
+    /// Describes the interface `name`.
+    pub(crate) fn port(&mut self, name: &str) -> Result<PortLink, LinkError> {
+        Ok(PortLink::of(&self.link(name)?))
     }
 
     /// Returns the VLANs of the bridge port with the index `port`.
@@ -113,14 +131,8 @@ impl Netlink {
             .push(LinkAttribute::ExtMask(vec![LinkExtentMask::Brvlan]));
         let mut vlans = Vec::new();
         let listed = self.list(Request::GetLink(message), |part| {
-            let Request::NewLink(link) = part else { return };
-            if link.header.index != port {
-                return;
-            }
-            for attribute in link.attributes {
-                if let LinkAttribute::AfSpecBridge(parts) = attribute {
-                    vlans.extend(parts.iter().filter_map(PortVlan::of));
-                }
+            if let Request::NewLink(link) = part {
+                vlans.extend(PortVlan::of_port(link, port));
             }
         });
         listed.map_err(|source| refused(format!("list the VLANs of port {port}"), source))?;
