@@ -22,8 +22,8 @@ fuzz_target!(|input: &[u8]| {
         _ => {
             // Readings of the counters of two stations, which the kernel may forget in between.
             let mut reader = UplinkReader::default();
-            for reading in rest.chunks_exact(1 + 6 * 8) {
-                let mut words = [0; 6];
+            for reading in rest.chunks_exact(1 + 7 * 8) {
+                let mut words = [0; 7];
                 for (word, bytes) in words.iter_mut().zip(reading[1..].as_chunks::<8>().0) {
                     *word = u64::from_ne_bytes(*bytes);
                 }

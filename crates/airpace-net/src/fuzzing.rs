@@ -22,7 +22,7 @@ pub fn observation(record: &[u8]) -> Option<Observation<'_>> {
 
 /// Reads the counters of a station, `struct uplink` of the programs.
 #[must_use]
-pub const fn uplink_use(words: [u64; 6]) -> UplinkUse {
+pub const fn uplink_use(words: [u64; 7]) -> UplinkUse {
     UplinkUse::from_words(words)
 }
 

@@ -74,7 +74,8 @@ pub enum ObservationKind {
     Dhcp,
     /// EAPOL or pre-authentication (IEEE 802.1X).
     Eapol,
-    /// Any frame of a source that is not a known station; at most one per second and source.
+    /// Any frame of a source that is not a known station, at most one per second and source; or of
+    /// one that was heard at another port before.
     UnknownSource,
     /// A TCP segment with at most 128 bytes of payload.
     Tcp,

@@ -24,6 +24,7 @@ impl Subject {
 }
 
 struct Interruption {
+    what: &'static str,
     subject: Subject,
     from: Instant,
     until: Instant,
@@ -36,14 +37,21 @@ pub(super) struct Announcements(Arc<Mutex<Vec<Interruption>>>);
 /// A ping that was under way when the interruption began may be lost.
 const IN_FLIGHT: Duration = Duration::from_secs(1);
 /// How long interruptions are kept after their end: longer than any ping is waited for.
-const KEPT: Duration = Duration::from_secs(60);
+const KEPT: Duration = Duration::from_secs(120);
 
 impl Announcements {
-    /// Announces an interruption.
-    pub(super) fn add(&self, subject: Subject, from: Instant, until: Instant) {
+    /// Announces an interruption by `what`.
+    pub(super) fn add(
+        &self,
+        what: &'static str,
+        subject: Subject,
+        from: Instant,
+        until: Instant,
+    ) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|interruption| interruption.until + KEPT > from);
         all.push(Interruption {
+            what,
             subject,
             from,
             until,
@@ -61,6 +69,24 @@ impl Announcements {
     }
 }
 
+impl Announcements {
+    /// What last interrupted `station` before `at`, in words.
+    pub(super) fn last_before(&self, station: Subject, at: Instant) -> String {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = all
+            .iter()
+            .filter(|interruption| interruption.subject.covers(station) && interruption.from <= at)
+            .max_by_key(|interruption| interruption.from);
+        match last {
+            Some(last) => {
+                let ago = at.duration_since(last.from).as_secs_f64();
+                format!("{ago:.1} s after: {}", last.what)
+            }
+            None => "undisturbed".to_owned(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,7 +96,7 @@ mod tests {
         let announcements = Announcements::default();
         let from = Instant::now() + Duration::from_secs(100);
         let until = from + Duration::from_secs(10);
-        announcements.add(Subject::Tunnel(Some(3)), from, until);
+        announcements.add("agent killed", Subject::Tunnel(Some(3)), from, until);
         let excuse = |station, at| announcements.excuse(station, at);
         assert!(excuse(Subject::Tunnel(Some(3)), from));
         assert!(excuse(Subject::Tunnel(Some(3)), from - IN_FLIGHT));
@@ -79,7 +105,7 @@ mod tests {
         assert!(!excuse(Subject::Tunnel(Some(3)), from - IN_FLIGHT - STEP));
         assert!(!excuse(Subject::Tunnel(Some(4)), from));
         assert!(!excuse(Subject::Inline(Some(3)), from));
-        announcements.add(Subject::Inline(None), from, until);
+        announcements.add("box killed", Subject::Inline(None), from, until);
         assert!(excuse(Subject::Inline(Some(7)), from));
     }
 

@@ -248,7 +248,7 @@ impl<'a> Soak<'a> {
             let recovery = what.recovery(self.plan.agents);
             let now = Instant::now();
             self.announcements
-                .add(what.subject(), now, now + pause + recovery);
+                .add(what.name(), what.subject(), now, now + pause + recovery);
             self.disturbances.push(what);
             if what.is_of_a_daemon() {
                 tell(&format!(

@@ -339,11 +339,10 @@ impl Pinging {
             }
         }
         if !is_excused && shared.unexplained.len() < MOST_TOLD {
-            shared.unexplained.push(format!(
-                "a ping to station {} was lost, sent {:.1} s ago",
-                ping.station,
-                ping.sent.elapsed().as_secs_f64()
-            ));
+            let when = self.announcements.last_before(station, ping.sent);
+            let station = ping.station;
+            let line = format!("a ping to station {station} was lost, {when}");
+            shared.unexplained.push(line);
         }
     }
 }

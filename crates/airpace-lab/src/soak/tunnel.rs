@@ -8,7 +8,8 @@ use super::schedule::{Disturbance, Step};
 use super::watch::Figures;
 use crate::tool::Stop;
 use crate::tool::cbr::{self, CbrConfig};
-use airpace_api::config::{AgentConfig, ProxyConfig, StationConfig, TunConfig};
+use airpace_api::config::{AgentConfig, ControlConfig, ProxyConfig, StationConfig, TunConfig};
+use airpace_config::quantity::Span;
 use airpace_live::keys::KeyPair;
 use airpace_live::run_agent;
 use airpace_net::netlink::{Netlink, Route};
@@ -38,8 +39,15 @@ const INSIDE_PREFIX: u8 = 16;
 const PLACES: u32 = 4;
 /// Time between two pings to one agent.
 const PING_INTERVAL: Duration = Duration::from_secs(2);
+/// Length of a slot. With the default of 100 ms, the reports of a thousand agents, which all run on one
+/// machine here, would take a whole processor.
+const SLOT: Span = Span::from_millis(500);
 /// Name of an agent's interface to the proxy.
 const WIRE: &str = "wire";
+
+/// Hardware addresses of the two ends of each wire.
+const PROXY_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
+const AGENT_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
 
 /// A constant load to one agent once a minute.
 const LOAD_EVERY: Duration = Duration::from_secs(60);
@@ -56,7 +64,7 @@ pub(super) struct TunnelPart {
     next_load: Duration,
     loads: usize,
     proxy: Daemon,
-    agents: Vec<Agent>,
+    agents: Agents,
     proxy_side: Namespace,
     link: Netlink,
 }
@@ -68,6 +76,26 @@ struct Agent {
     namespace: Namespace,
     /// How often it has moved to another network.
     moves: u32,
+}
+
+/// All agents. Dropping this ends them, all at once: the kernel takes a while to remove each interface.
+struct Agents(Vec<Agent>);
+
+impl Drop for Agents {
+    fn drop(&mut self) {
+        self.tell();
+    }
+}
+
+impl Agents {
+    /// Tells the agents that are threads to end.
+    fn tell(&mut self) {
+        for agent in &mut self.0 {
+            if let AgentRuns::Thread(Some(thread)) = &mut agent.runs {
+                thread.tell();
+            }
+        }
+    }
 }
 
 enum AgentRuns {
@@ -98,7 +126,7 @@ impl TunnelPart {
             folder,
             &proxy_side,
         )?;
-        let mut agents = Vec::with_capacity(plan.agents);
+        let mut agents = Agents(Vec::with_capacity(plan.agents));
         let mut echoes = Vec::with_capacity(plan.agents);
         for (index, keys) in agent_keys.into_iter().enumerate() {
             if stop.is_raised() {
@@ -118,7 +146,7 @@ impl TunnelPart {
             } else {
                 AgentRuns::Thread(Some(AgentThread::start(&namespace, &config)?))
             };
-            agents.push(Agent {
+            agents.0.push(Agent {
                 runs,
                 config,
                 namespace,
@@ -157,7 +185,7 @@ impl TunnelPart {
 
     /// Of the first agent, which is never killed.
     pub(super) fn agent_figures(&self) -> Option<Figures> {
-        match &self.agents.first()?.runs {
+        match &self.agents.0.first()?.runs {
             AgentRuns::Process(daemon) => daemon.figures(),
             AgentRuns::Thread(_) => None,
         }
@@ -178,14 +206,14 @@ impl TunnelPart {
     }
 
     fn process(&mut self, index: usize) -> Result<&mut Daemon> {
-        match &mut self.agents[index].runs {
+        match &mut self.agents.0[index].runs {
             AgentRuns::Process(daemon) => Ok(daemon),
             AgentRuns::Thread(_) => bail!("agent {index} is not a process"),
         }
     }
 
     fn leave_or_join(&mut self, index: usize, leaves: bool) -> Result<()> {
-        let agent = &mut self.agents[index];
+        let agent = &mut self.agents.0[index];
         let AgentRuns::Thread(thread) = &mut agent.runs else {
             bail!("agent {index} is not a thread");
         };
@@ -200,7 +228,7 @@ impl TunnelPart {
 
     /// Gives the agent's machine another wire, with another address.
     fn roam(&mut self, index: usize) -> Result<()> {
-        let agent = &mut self.agents[index];
+        let agent = &mut self.agents.0[index];
         agent.moves += 1;
         self.link.delete_link(&port(index))?;
         connect(&mut self.link, &agent.namespace, index, agent.moves)
@@ -216,7 +244,7 @@ impl TunnelPart {
             join_load(done);
         }
         // A stride without a common divisor reaches all agents.
-        let agent = self.loads * 7 % self.agents.len();
+        let agent = self.loads * 7 % self.agents.0.len();
         self.loads += 1;
         let config = CbrConfig {
             // The echo server ignores everything but pings.
@@ -236,7 +264,7 @@ impl TunnelPart {
     /// Programs and agents that have ended although nobody ended them, and why.
     pub(super) fn ended_by_themselves(&mut self) -> Vec<String> {
         let mut ended: Vec<String> = self.proxy.ended_by_itself().into_iter().collect();
-        for (index, agent) in self.agents.iter_mut().enumerate() {
+        for (index, agent) in self.agents.0.iter_mut().enumerate() {
             match &mut agent.runs {
                 AgentRuns::Process(daemon) => ended.extend(daemon.ended_by_itself()),
                 AgentRuns::Thread(thread) => {
@@ -256,7 +284,7 @@ impl TunnelPart {
             pinger,
             load,
             mut proxy,
-            agents,
+            mut agents,
             ..
         } = self;
         drop(pinger);
@@ -264,21 +292,14 @@ impl TunnelPart {
             join_load(load);
         }
         let mut failures = Vec::new();
-        let mut threads = Vec::new();
-        for agent in agents {
-            match agent.runs {
-                AgentRuns::Process(mut daemon) => {
-                    failures.extend(daemon.end().err().map(|error| format!("{error:#}")));
-                }
-                AgentRuns::Thread(thread) => threads.extend(thread),
-            }
-        }
         // All are told before the first is waited for.
-        for thread in &mut threads {
-            thread.tell();
-        }
-        for thread in threads {
-            failures.extend(thread.end().err().map(|error| format!("an agent: {error:#}")));
+        agents.tell();
+        for agent in &mut agents.0 {
+            let ended = match &mut agent.runs {
+                AgentRuns::Process(daemon) => daemon.end(),
+                AgentRuns::Thread(thread) => thread.take().map_or(Ok(()), AgentThread::end),
+            };
+            failures.extend(ended.err().map(|error| format!("an agent: {error:#}")));
         }
         failures.extend(proxy.end().err().map(|error| format!("{error:#}")));
         failures
@@ -322,7 +343,11 @@ impl AgentThread {
     fn start(namespace: &Namespace, config: &AgentConfig) -> Result<Self> {
         let (stop, stopped) = UnixStream::pair()?;
         let config = config.clone();
-        let run = move || run_agent(&config, stopped.as_fd());
+        // A thousand agents would log more than anybody reads.
+        let silent = tracing::subscriber::NoSubscriber::default();
+        let run = move || {
+            tracing::subscriber::with_default(silent, || run_agent(&config, stopped.as_fd()))
+        };
         let thread = Some(namespace.spawn_thread("agent", run)?);
         Ok(Self { stop, thread })
     }
@@ -375,10 +400,15 @@ fn inside(index: usize) -> IpAddr {
 fn connect(link: &mut Netlink, agent: &Namespace, index: usize, moves: u32) -> Result<()> {
     let (port, address) = (port(index), outside(index, moves));
     link.add_veth(&port, WIRE, Some(agent))?;
+    link.set_hardware_address(&port, PROXY_MAC)?;
     link.set_up(&port)?;
     let mut agent = agent.netlink()?;
+    agent.set_hardware_address(WIRE, AGENT_MAC)?;
     agent.add_address(WIRE, Ipv4Net::new(address, OUTSIDE_PREFIX)?.into())?;
     agent.set_up(WIRE)?;
+    // A thousand agents would be more than the kernel's table of neighbours takes by itself.
+    agent.add_neighbour(WIRE, PROXY_OUTSIDE, PROXY_MAC)?;
+    link.add_neighbour(&port, address, AGENT_MAC)?;
     link.add_route(&Route::through(IpAddr::from(address).into(), &port))?;
     Ok(())
 }
@@ -401,6 +431,10 @@ fn proxy_config(own: &KeyPair, agents: &[KeyPair]) -> ProxyConfig {
         listen: SocketAddr::from((PROXY_OUTSIDE, PORT)),
         private_key: Some(own.private.clone()),
         tun: tun(PROXY_INSIDE.into()),
+        control: ControlConfig {
+            slot: SLOT,
+            ..ControlConfig::default()
+        },
         station: agents.iter().enumerate().map(station).collect(),
         ..ProxyConfig::default()
     }
@@ -411,6 +445,7 @@ fn agent_config(index: usize, own: KeyPair, proxy: &KeyPair) -> AgentConfig {
         proxy: SocketAddr::from((PROXY_OUTSIDE, PORT)).into(),
         proxy_public_key: proxy.public,
         private_key: Some(own.private),
+        slot: SLOT,
         // A thousand agents with real-time priority would leave nothing to anybody else.
         realtime: false,
         tun: Some(tun(inside(index))),

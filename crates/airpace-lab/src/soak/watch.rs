@@ -84,7 +84,7 @@ pub(super) struct Watch {
 }
 
 /// Descriptors that one agent, its namespace and its echo server take, with room to spare.
-const DESCRIPTORS_PER_AGENT: u64 = 24;
+const DESCRIPTORS_PER_AGENT: u64 = 15;
 
 /// Lets this process open enough files for so many agents.
 pub(super) fn raise_descriptor_limit(agents: usize) -> Result<()> {

@@ -99,8 +99,11 @@ pub struct Observation<'a> {
 }
 
 impl UplinkUse {
+    /// Numbers in `struct uplink`.
+    pub(crate) const WORDS: usize = 7;
+
     /// Reads `struct uplink`, whose last fields are for the programs alone.
-    pub(crate) const fn from_words(words: [u64; 6]) -> Self {
+    pub(crate) const fn from_words(words: [u64; Self::WORDS]) -> Self {
         let [frames, bytes, bursts, last_ns, ..] = words;
         Self {
             frames,
@@ -140,7 +143,7 @@ pub(super) struct Programs {
     untagged_only: bool,
     counters: PerCpuArray<MapData, u64>,
     sockets: XskMap<MapData>,
-    uplink: HashMap<MapData, [u8; 6], [u64; 6]>,
+    uplink: HashMap<MapData, [u8; 6], [u64; UplinkUse::WORDS]>,
     ring: RingBuf<MapData>,
 }
 

@@ -8,8 +8,9 @@ use netlink_packet_route::link::{
     InfoBridgePort, InfoData, InfoKind, InfoPortData, LinkAttribute, LinkExtentMask, LinkFlags,
     LinkInfo, LinkMessage,
 };
+use core::net::Ipv4Addr;
 use netlink_packet_route::neighbour::{
-    NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
+    NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
 };
 
 /// What the kernel tells about an interface that may be a port of a bridge.
@@ -225,5 +226,29 @@ impl Netlink {
             .push(NeighbourAttribute::LinkLayerAddress(mac.to_vec()));
         self.command(Request::NewNeighbour(message), NLM_F_CREATE | NLM_F_REPLACE)
             .map_err(|source| refused(format!("tell the bridge of port {port} an address"), source))
+    }
+
+    /// Tells the kernel for ever that `host` has the hardware address `mac` behind the interface
+    /// `name`, so that it never asks by ARP. Entries that it has asked for are limited for all
+    /// namespaces of the machine together (`net.ipv4.neigh.default.gc_thresh3`, 1024); these are not.
+    ///
+    /// # Errors
+    /// When the interface does not exist, or without CAP_NET_ADMIN.
+    pub fn add_neighbour(
+        &mut self,
+        name: &str,
+        host: Ipv4Addr,
+        mac: [u8; 6],
+    ) -> Result<(), LinkError> {
+        let mut message = NeighbourMessage::default();
+        message.header.family = AddressFamily::Inet;
+        message.header.ifindex = self.index(name)?;
+        message.header.state = NeighbourState::Permanent;
+        message.attributes = vec![
+            NeighbourAttribute::Destination(NeighbourAddress::Inet(host)),
+            NeighbourAttribute::LinkLayerAddress(mac.to_vec()),
+        ];
+        self.command(Request::NewNeighbour(message), NLM_F_CREATE | NLM_F_REPLACE)
+            .map_err(|source| refused(format!("tell where {host} is behind {name}"), source))
     }
 }
