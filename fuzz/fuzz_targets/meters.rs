@@ -4,6 +4,7 @@
 
 use airpace_core::phy::AccessCategory;
 use airpace_core::packet::Packet;
+use airpace_core::queue::FqCoDelConfig;
 use airpace_core::report::SlotReport;
 use airpace_core::sensor::ack_burst::DownlinkPacket;
 use airpace_core::wire::control::BlockAck;
@@ -19,7 +20,7 @@ use core::time::Duration;
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 
-const STEPS: usize = 96;
+const STEPS: usize = 48;
 const BSSID: MacAddr = MacAddr([2, 0, 0, 0, 9, 9]);
 /// The last one is not a station.
 const STATIONS: [MacAddr; 3] = [
@@ -70,7 +71,15 @@ const SLOT: Duration = Duration::from_millis(100);
 
 impl Meters {
     fn new() -> Self {
-        let mut agent = Agent::new(Time::ZERO, &AgentConfig::default(), [3; 16]);
+        let config = AgentConfig {
+            // The uplink is not used.
+            queue: FqCoDelConfig {
+                queues: 1,
+                ..FqCoDelConfig::default()
+            },
+            ..AgentConfig::default()
+        };
+        let mut agent = Agent::new(Time::ZERO, &config, [3; 16]);
         agent.listen_for(STATIONS[0]);
         let mut radio = Observer::with_radio(SLOT, Some(BSSID));
         for (index, address) in STATIONS.into_iter().take(2).enumerate() {

@@ -22,6 +22,8 @@ struct Genuine<C: Crypto> {
     /// Opens what the proxy seals.
     key: C::Key,
     sealed: Vec<u8>,
+    /// Checks of messages to the proxy.
+    to_proxy: C::Check,
     check: [u8; CHECK_BYTES],
     cookie: [u8; SEALED_COOKIE_BYTES],
 }
@@ -59,12 +61,9 @@ fn genuine<C: Crypto>(mut agent: C, mut proxy: C) -> Genuine<C> {
     proxy
         .respond(opened.responder, &PRESHARED, &mut response)
         .expect("the keys agree");
-    let check = agent
-        .check_for(&proxy.public_key())
-        .compute(agent.suite(), &second);
-    let cookie = proxy
-        .check_for(&proxy.public_key())
-        .seal_cookie(&check, &NONCE, &COOKIE);
+    let to_proxy = agent.check_for(&proxy.public_key());
+    let check = to_proxy.compute(agent.suite(), &second);
+    let cookie = to_proxy.seal_cookie(&check, &NONCE, &COOKIE);
     Genuine {
         agent,
         proxy,
@@ -73,6 +72,7 @@ fn genuine<C: Crypto>(mut agent: C, mut proxy: C) -> Genuine<C> {
         response,
         key,
         sealed,
+        to_proxy,
         check,
         cookie,
     }
@@ -91,34 +91,32 @@ fn altered<const N: usize>(genuine: &[u8; N], input: &[u8]) -> [u8; N] {
 }
 
 fn run<C: Crypto>(state: &mut Genuine<C>, choice: u8, input: &[u8]) {
-    match choice % 16 {
+    match choice {
         // Opening an initiation takes two key agreements, so it is done seldom.
         0 => {
             let message = altered(&state.initiation, input);
             let opened = state.proxy.open_initiation(state.agent.suite(), &message);
             assert_eq!(opened.is_some(), message == state.initiation);
         }
-        1 => {
+        1 | 2 => {
             let message = altered(&state.response, input);
             if message != state.response {
                 assert!(state.agent.finish(&mut state.initiator, &message).is_none());
             }
         }
-        2..=5 => {
+        3..=80 => {
             let message = altered(&state.cookie, input);
-            let check = state.agent.check_for(&state.proxy.public_key());
-            let opened = check.open_cookie(&state.check, &NONCE, &message);
+            let opened = state.to_proxy.open_cookie(&state.check, &NONCE, &message);
             assert_eq!(opened, (message == state.cookie).then_some(COOKIE));
         }
-        6..=8 => {
+        81..=128 => {
             let mut message = [0; 64];
             for (byte, given) in message.iter_mut().zip(input) {
                 *byte = *given;
             }
-            let check = state.proxy.check_for(&state.proxy.public_key());
             let mac = altered(&state.check, input);
             // 128 bits cannot be guessed.
-            assert!(check.verify(&message, &mac).is_none());
+            assert!(state.to_proxy.verify(&message, &mac).is_none());
         }
         _ => {
             let sealed: &[u8; 64] = state.sealed.first_chunk().expect("its length is fixed");

@@ -3,6 +3,7 @@
 #![no_main]
 
 use airpace_core::packet::Packet;
+use airpace_core::queue::FqCoDelConfig;
 use airpace_core::report::SlotReport;
 use airpace_core::sensor::ack_burst::{DownlinkPacket, DownlinkSegment, FlowKey, UplinkAck};
 use airpace_core::sensor::waiting::WaitingMeter;
@@ -19,7 +20,7 @@ use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use std::collections::BTreeSet;
 
-const STEPS: usize = 128;
+const STEPS: usize = 48;
 const SLOT: Duration = Duration::from_millis(100);
 /// Addresses from which frames come, so that there are more than the table holds.
 const ADDRESSES: u8 = 12;
@@ -69,7 +70,7 @@ struct InlineBox {
 }
 
 impl InlineBox {
-    fn new() -> Self {
+    fn new(records: bool) -> Self {
         let medium = |name: &str| MediumConfig {
             name: name.to_owned(),
             stations: Vec::new(),
@@ -77,7 +78,12 @@ impl InlineBox {
         };
         let config = InlineConfig {
             proxy: ProxyConfig {
-                records: true,
+                records,
+                // Many queues take long to make.
+                queue: FqCoDelConfig {
+                    queues: 4,
+                    ..FqCoDelConfig::default()
+                },
                 ..ProxyConfig::default()
             },
             media: vec![medium("hall"), medium("attic")],
@@ -270,7 +276,7 @@ fn address(input: &mut Unstructured<'_>) -> Result<MacAddr> {
 
 fuzz_target!(|bytes: &[u8]| {
     let mut input = Unstructured::new(bytes);
-    let mut machine = InlineBox::new();
+    let mut machine = InlineBox::new(bytes.first().is_some_and(|byte| byte % 8 == 0));
     for _ in 0..STEPS {
         if input.is_empty() || machine.step(&mut input).is_err() {
             break;

@@ -36,7 +36,7 @@ const PROXY_IDX: usize = 0;
 /// Most datagrams that are remembered, to be delivered late, again or altered.
 const REMEMBERED: usize = 48;
 /// Most steps of one input.
-const STEPS: usize = 96;
+const STEPS: usize = 40;
 /// Type bytes of first and second handshake messages (`airpace_core::wire::data`).
 const FIRST_HANDSHAKE: u8 = 1;
 const SECOND_HANDSHAKE: u8 = 2;

@@ -15,7 +15,7 @@ pub use rules::Rule;
 use crate::netns::Namespace;
 use ipnet::IpNet;
 use netlink_packet_core::{
-    DecodeError, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NLMSG_ALIGNTO,
+    DecodeError, ErrorMessage, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NLMSG_ALIGNTO,
     NetlinkBuffer, NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::RouteNetlinkMessage as Request;
@@ -442,7 +442,7 @@ fn read_answer(bytes: &[u8]) -> io::Result<Option<Request>> {
         NetlinkPayload::InnerMessage(answer) => Ok(Some(answer)),
         // An "error" without a code is an acknowledgement.
         NetlinkPayload::Error(error) if error.code.is_none() => Ok(None),
-        NetlinkPayload::Error(error) => Err(error.to_io()),
+        NetlinkPayload::Error(error) => Err(refusal(&error)),
         // Lists end with it; single requests are not answered so.
         _ => Err(io::ErrorKind::InvalidData.into()),
     }
@@ -454,9 +454,15 @@ fn read_part(bytes: &[u8]) -> io::Result<Option<Request>> {
     match NetlinkMessage::deserialize(bytes).map_err(invalid)?.payload {
         NetlinkPayload::InnerMessage(part) => Ok(Some(part)),
         NetlinkPayload::Done(_) => Ok(None),
-        NetlinkPayload::Error(error) => Err(error.to_io()),
+        NetlinkPayload::Error(error) => Err(refusal(&error)),
         _ => Err(io::ErrorKind::InvalidData.into()),
     }
+}
+
+/// What a refusal of the kernel says.
+fn refusal(error: &ErrorMessage) -> io::Error {
+    // `ErrorMessage::to_io` overflows with the least number, which is no error of the kernel's.
+    io::Error::from_raw_os_error(error.raw_code().saturating_abs())
 }
 
 fn unexpected_answer(name: &str) -> LinkError {

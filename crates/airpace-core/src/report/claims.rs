@@ -124,7 +124,8 @@ fn scale_counts(report: &mut SlotReport, factor: f64) {
     let scaled = |count: u32| (f64::from(count) * factor) as u32;
     let frames = report.frames;
     report.frames = scaled(report.frames).max(1);
-    report.packets = scaled(report.packets).max(report.frames);
+    let most = report.frames.saturating_mul(LEVEL_MAX);
+    report.packets = scaled(report.packets).clamp(report.frames, most);
     report.mpdus = scaled(report.mpdus).clamp(report.frames, report.packets);
     // The sum is over the frames, and the rate stays.
     report.inverse_rate_sum *= f64::from(report.frames) / f64::from(frames.max(1));
@@ -212,6 +213,22 @@ mod tests {
             credited += report.packets;
         }
         assert!(credited <= 50 * 255, "{credited} of 10,000 packets sent");
+    }
+
+    #[test]
+    fn fewer_frames_do_not_become_longer_than_frames_can_be() {
+        // A seventh of five frames is less than one.
+        let after = corrected(SlotReport {
+            frames: 5,
+            mpdus: 5 * LEVEL_MAX,
+            packets: 5 * LEVEL_MAX,
+            sender: SenderView {
+                sent_packets: 1024,
+                ..honest().sender
+            },
+            ..honest()
+        });
+        assert_eq!((after.frames, after.packets), (1, LEVEL_MAX));
     }
 
     #[test]
