@@ -73,7 +73,7 @@ lint: tools $(VENV) ## formatting, clippy, documentation, spelling, Python, lice
 	.venv/bin/ruff check python validation
 	if scripts/prepare has-deny; then $(CARGO) deny --offline check licenses bans sources; fi
 
-check-all: lint test-full ## lint and every test, then the agent's size, licences, advisories, and 30 s of fuzzing per parser
+check-all: lint test-full ## lint and every test, then the agent's size, licences, advisories, and 30 s of fuzzing per target
 	scripts/agent-size
 	@scripts/prepare deny
 	$(CARGO) deny --offline check licenses bans sources
@@ -81,7 +81,7 @@ check-all: lint test-full ## lint and every test, then the agent's size, licence
 	else echo "check-all: WITHOUT advisories: their database cannot be fetched; when it can: cargo deny check advisories" >&2; fi
 	$(MAKE) fuzz
 
-fuzz: tools ## fuzz every parser for 30 s, or for FUZZ_SECONDS
+fuzz: tools ## fuzz every target for 30 s, or for FUZZ_SECONDS
 	@scripts/prepare fuzz
 	scripts/fuzz $(or $(FUZZ_SECONDS),30)
 

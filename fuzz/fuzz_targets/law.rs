@@ -143,9 +143,14 @@ fn law(input: &mut Unstructured<'_>) -> Result<Box<dyn RateController + Send>> {
             ..Goal::default()
         },
         2 => Goal::papers(f64::from(input.int_in_range(1..=64_u32)?), None),
-        _ => Goal::papers(32.0, Some(Duration::from_millis(input.int_in_range(1..=100)?))),
+        _ => Goal::papers(
+            32.0,
+            Some(Duration::from_millis(input.int_in_range(1..=100)?)),
+        ),
     };
-    Ok(LawConfig::named(law, goal).build().expect("the goal is valid"))
+    Ok(LawConfig::named(law, goal)
+        .build()
+        .expect("the goal is valid"))
 }
 
 /// What the sender of one station has.
@@ -159,10 +164,16 @@ struct Sender {
 fn check_corrected(report: &SlotReport) {
     let frames = u64::from(report.frames);
     assert!(report.packets >= report.frames, "{report:?}");
-    assert!(u64::from(report.packets) <= frames * u64::from(LEVEL_MAX), "{report:?}");
+    assert!(
+        u64::from(report.packets) <= frames * u64::from(LEVEL_MAX),
+        "{report:?}"
+    );
     assert!(report.longest_frame <= LEVEL_MAX, "{report:?}");
     if let Some(bps) = report.phy_rate_bps() {
-        assert!(bps >= PHY_RANGE_BPS.0 * 0.999 && bps <= PHY_RANGE_BPS.1 * 1.001, "{report:?}");
+        assert!(
+            bps >= PHY_RANGE_BPS.0 * 0.999 && bps <= PHY_RANGE_BPS.1 * 1.001,
+            "{report:?}"
+        );
     }
 }
 
@@ -176,7 +187,10 @@ fn grant(now: Time, senders: &mut [Sender], granted: &[Allocation], phy: Option<
             ..
         } = *allocation;
         assert!(rate_pps.is_finite() && rate_pps > 0.0, "{allocation:?}");
-        assert!(rate_bytes_per_s.is_finite() && rate_bytes_per_s > 0.0, "{allocation:?}");
+        assert!(
+            rate_bytes_per_s.is_finite() && rate_bytes_per_s > 0.0,
+            "{allocation:?}"
+        );
         assert!(level.is_finite() && level >= 0.0, "{allocation:?}");
         let sender = &mut senders[allocation.station.index()];
         sender.pacer.grant(now, allocation, phy);
@@ -203,7 +217,10 @@ fn check_pacer(now: Time, pacer: &Pacer, allocation: &Allocation) {
         let at = now.saturating_add(span / 10 * step);
         while pacer.release(at, bytes as u32) {
             passed += 1;
-            assert!(f64::from(passed) <= most * 1.01, "{passed} of {most}: {allocation:?}");
+            assert!(
+                f64::from(passed) <= most * 1.01,
+                "{passed} of {most}: {allocation:?}"
+            );
         }
     }
     pacer.charge(now, PACKET);
@@ -257,8 +274,15 @@ fn run(input: &mut Unstructured<'_>) -> Result<()> {
             _ => {}
         }
         let estimates = law.diagnostics();
-        let times = [estimates.overhead_s, estimates.round_s, estimates.aimed_round_s];
-        assert!(times.into_iter().flatten().all(f64::is_finite), "{estimates:?}");
+        let times = [
+            estimates.overhead_s,
+            estimates.round_s,
+            estimates.aimed_round_s,
+        ];
+        assert!(
+            times.into_iter().flatten().all(f64::is_finite),
+            "{estimates:?}"
+        );
     }
     Ok(())
 }

@@ -2,8 +2,8 @@
 //! point: levels are finite, and no more is counted than was heard.
 #![no_main]
 
-use airpace_core::phy::AccessCategory;
 use airpace_core::packet::Packet;
+use airpace_core::phy::AccessCategory;
 use airpace_core::queue::FqCoDelConfig;
 use airpace_core::report::SlotReport;
 use airpace_core::sensor::ack_burst::DownlinkPacket;
@@ -106,7 +106,7 @@ impl Meters {
                 // An A-MPDU, with holes.
                 let ampdu = Ampdu::new(input.arbitrary::<u8>()?.into(), false);
                 let radiotap = radiotap(input, Some(ampdu))?;
-                for _ in 0..input.int_in_range(1..=24)? {
+                for _ in 0..input.int_in_range(1..=8)? {
                     self.data(input, &radiotap)?;
                 }
             }
@@ -143,12 +143,15 @@ impl Meters {
                     bytes: input.arbitrary::<u16>()?.into(),
                     tcp: None,
                 };
-                for _ in 0..input.int_in_range(1..=40)? {
-                    self.radio.on_sent(self.now, input.int_in_range(0..=1)?, &packet);
+                for _ in 0..input.int_in_range(1..=8)? {
+                    self.radio
+                        .on_sent(self.now, input.int_in_range(0..=1)?, &packet);
                 }
             }
             _ => {
-                self.delivered = self.delivered.saturating_add(input.arbitrary::<u32>()?.into());
+                self.delivered = self
+                    .delivered
+                    .saturating_add(input.arbitrary::<u32>()?.into());
                 self.agent.on_delivered(self.delivered);
             }
         }

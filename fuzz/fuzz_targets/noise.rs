@@ -36,8 +36,7 @@ const PLAIN: &[u8; 48] = b"a packet that is to stay a secret between two en";
 
 fn genuine<C: Crypto>(mut agent: C, mut proxy: C) -> Genuine<C> {
     let mut initiation = [0; INITIATION_NOISE_BYTES];
-    let mut initiator =
-        agent.initiate(&proxy.public_key(), &PRESHARED, &[1; 8], &mut initiation);
+    let mut initiator = agent.initiate(&proxy.public_key(), &PRESHARED, &[1; 8], &mut initiation);
     let opened = proxy
         .open_initiation(agent.suite(), &initiation)
         .expect("it is genuine");

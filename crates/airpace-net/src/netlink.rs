@@ -15,8 +15,8 @@ pub use rules::Rule;
 use crate::netns::Namespace;
 use ipnet::IpNet;
 use netlink_packet_core::{
-    DecodeError, ErrorMessage, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NLMSG_ALIGNTO,
-    NetlinkBuffer, NetlinkMessage, NetlinkPayload,
+    DecodeError, ErrorMessage, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST,
+    NLMSG_ALIGNTO, NetlinkBuffer, NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::RouteNetlinkMessage as Request;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};

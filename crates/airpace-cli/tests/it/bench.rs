@@ -108,12 +108,24 @@ fn a_short_soak_loses_nothing_unannounced_and_leaves_nothing_behind() {
     let run = airpace("bench soak --hours 0.0167 --agents 20 --seed 1 --json");
     let report = json_of(&run);
     assert_eq!(report["holds"], true, "{}", run.stderr);
-    assert!(report["tunnel"]["pings"].as_u64() > Some(400), "{}", run.stderr);
-    assert!(report["inline"]["pings"].as_u64() > Some(1_000), "{}", run.stderr);
+    assert!(
+        report["tunnel"]["pings"].as_u64() > Some(400),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        report["inline"]["pings"].as_u64() > Some(1_000),
+        "{}",
+        run.stderr
+    );
     assert_eq!(report["minutes"].as_array().unwrap().len(), 1);
     let has = |what: &str| {
         let disturbances = report["disturbances"].as_array().unwrap();
         disturbances.iter().any(|count| count["what"] == what)
     };
-    assert!(has("proxy killed") && has("in-line box killed"), "{}", run.stderr);
+    assert!(
+        has("proxy killed") && has("in-line box killed"),
+        "{}",
+        run.stderr
+    );
 }

@@ -41,13 +41,7 @@ const KEPT: Duration = Duration::from_secs(120);
 
 impl Announcements {
     /// Announces an interruption by `what`.
-    pub(super) fn add(
-        &self,
-        what: &'static str,
-        subject: Subject,
-        from: Instant,
-        until: Instant,
-    ) {
+    pub(super) fn add(&self, what: &'static str, subject: Subject, from: Instant, until: Instant) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|interruption| interruption.until + KEPT > from);
         all.push(Interruption {

@@ -165,8 +165,8 @@ impl<'a> Soak<'a> {
         let announcements = Announcements::default();
         let inline = InlinePart::start(plan, folder.path(), &announcements)
             .context("the in-line box and its access points")?;
-        let tunnel = TunnelPart::start(plan, folder.path(), &announcements, stop)
-            .context("the tunnel")?;
+        let tunnel =
+            TunnelPart::start(plan, folder.path(), &announcements, stop).context("the tunnel")?;
         let deadline = Instant::now() + READY_WITHIN;
         while !(tunnel.pings().all_answer() && inline.pings().all_answer()) {
             if stop.is_raised() {
@@ -213,7 +213,9 @@ impl<'a> Soak<'a> {
             processes: self.plan.processes,
             stations: inline::STATIONS,
         };
-        let mut events = schedule::draw(self.plan.seed, self.phases, people).into_iter().peekable();
+        let mut events = schedule::draw(self.plan.seed, self.phases, people)
+            .into_iter()
+            .peekable();
         let mut next_sample = Duration::ZERO;
         let mut next_minute = MINUTE.min(self.plan.duration);
         loop {

@@ -52,12 +52,7 @@ impl core::fmt::Display for PingFigures {
         write!(
             f,
             "p50 {:.2} p99 {:.2} ms, lost {} and {} announced, up {}/{}",
-            self.p50_ms,
-            self.p99_ms,
-            self.lost,
-            self.lost_announced,
-            self.answering,
-            self.stations
+            self.p50_ms, self.p99_ms, self.lost, self.lost_announced, self.answering, self.stations
         )
     }
 }

@@ -151,7 +151,12 @@ impl Phases {
         Self {
             settled: (duration / 6).min(10 * minute),
             // Short runs end without.
-            late: quiet - if duration < 10 * minute { Duration::ZERO } else { minute },
+            late: quiet
+                - if duration < 10 * minute {
+                    Duration::ZERO
+                } else {
+                    minute
+                },
             quiet,
         }
     }
@@ -308,7 +313,10 @@ mod tests {
         let mut kills = 0;
         for event in &events {
             if matches!(event.what, Disturbance::KillProxy | Disturbance::KillBox) {
-                assert!(event.at < phases.settled || event.at >= phases.late, "{event:?}");
+                assert!(
+                    event.at < phases.settled || event.at >= phases.late,
+                    "{event:?}"
+                );
                 kills += 1;
             }
             assert_ne!(event.what, Disturbance::KillAgent(0));

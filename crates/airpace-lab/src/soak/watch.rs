@@ -125,7 +125,10 @@ impl Leftovers {
         let now = Self::now()?;
         let mut left = Vec::new();
         if now.descriptors > self.descriptors {
-            left.push(format!("{} descriptors", now.descriptors - self.descriptors));
+            left.push(format!(
+                "{} descriptors",
+                now.descriptors - self.descriptors
+            ));
         }
         if now.threads > self.threads {
             left.push(format!("{} threads", now.threads - self.threads));
@@ -148,7 +151,10 @@ mod tests {
     #[test]
     fn this_process_has_memory_and_descriptors() {
         let figures = Figures::of_this_process().unwrap();
-        assert!(figures.resident_kib > 100 && figures.descriptors >= 3, "{figures}");
+        assert!(
+            figures.resident_kib > 100 && figures.descriptors >= 3,
+            "{figures}"
+        );
     }
 
     #[test]
@@ -162,9 +168,14 @@ mod tests {
             samples.add(Duration::from_secs(second), Some(figures));
         }
         samples.add(Duration::from_secs(4), None);
-        let greatest = samples.greatest(Duration::from_secs(1), Duration::from_secs(3)).unwrap();
+        let greatest = samples
+            .greatest(Duration::from_secs(1), Duration::from_secs(3))
+            .unwrap();
         assert_eq!((greatest.resident_kib, greatest.descriptors), (7, 9));
-        assert_eq!(samples.greatest(Duration::from_secs(4), Duration::from_secs(9)), None);
+        assert_eq!(
+            samples.greatest(Duration::from_secs(4), Duration::from_secs(9)),
+            None
+        );
         assert_eq!(samples.last().resident_kib, 8);
     }
 }

@@ -316,7 +316,10 @@ impl PacketPath {
             self.uplink.clear();
         }
         let source = self.uplink.entry(from).or_default();
-        let has_roamed = source.port.replace(port).is_some_and(|before| before != port);
+        let has_roamed = source
+            .port
+            .replace(port)
+            .is_some_and(|before| before != port);
         let used = &mut source.used;
         // The first frame begins a burst as well: the time of the last one is zero then.
         used.bursts += u64::from(now_ns.saturating_sub(used.last_ns) >= BURST_GAP_NS);

@@ -1,6 +1,7 @@
 //! Bridges and their ports.
 
 use super::{LinkError, Netlink, Request, refused};
+use core::net::Ipv4Addr;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::link::{
@@ -8,7 +9,6 @@ use netlink_packet_route::link::{
     InfoBridgePort, InfoData, InfoKind, InfoPortData, LinkAttribute, LinkExtentMask, LinkFlags,
     LinkInfo, LinkMessage,
 };
-use core::net::Ipv4Addr;
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
 };

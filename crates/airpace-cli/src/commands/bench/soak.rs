@@ -85,7 +85,11 @@ fn describe(report: &SoakReport) -> String {
     let mut checks = Table::new(["", "bar", "measured"]);
     for check in &report.checks {
         let verdict = if check.holds { "holds" } else { "FAILS" };
-        checks.row([verdict.to_owned(), check.what.clone(), check.measured.clone()]);
+        checks.row([
+            verdict.to_owned(),
+            check.what.clone(),
+            check.measured.clone(),
+        ]);
     }
     let verdict = if report.holds { "holds" } else { "FAILS" };
     format!(

@@ -200,7 +200,9 @@ fn assert_follows_a_quiet_station(bed: &EdgeTestbed) {
     eventually("the phone is known", || {
         ends[0].send(&arp_request(phone, [192, 0, 2, 78]));
         let stations = bed.status().unwrap();
-        stations.iter().any(|(_, station)| station.mac == "02:00:00:00:07:08")
+        stations
+            .iter()
+            .any(|(_, station)| station.mac == "02:00:00:00:07:08")
     });
     for (number, index) in [1, 0, 1].into_iter().enumerate() {
         // The XID frame of IEEE 802.11F, section 6.3: broadcast, LLC, 6 bytes.
