@@ -71,14 +71,24 @@ pub struct Minute {
     pub tunnel: PingFigures,
     /// Pings through the in-line box.
     pub inline: PingFigures,
+    /// Longest time that this process waited for a processor, ms. Where it is more than a second, the
+    /// machine was too busy for figures of pings to be trusted.
+    pub lag_ms: f64,
 }
 
 impl core::fmt::Display for Minute {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(
             f,
-            "{:6.1} min  proxy {}  box {}  agent {}  soak {}  tunnel {}  in-line {}",
-            self.minute, self.proxy, self.edge, self.agent, self.soak, self.tunnel, self.inline
+            "{:6.1} min  proxy {}  box {}  agent {}  soak {}  tunnel {}  in-line {}  lag {:.0} ms",
+            self.minute,
+            self.proxy,
+            self.edge,
+            self.agent,
+            self.soak,
+            self.tunnel,
+            self.inline,
+            self.lag_ms
         )
     }
 }
@@ -146,6 +156,8 @@ struct Soak<'a> {
     disturbances: Vec<Disturbance>,
     /// Programs that ended although nobody killed them, and what refused to start again.
     failures: Vec<String>,
+    /// Longest time in this minute by which a sleep took too long.
+    lag: Duration,
     start: Instant,
     /// Removed last, when nobody writes there any more.
     _folder: ScratchFolder,
@@ -202,6 +214,7 @@ impl<'a> Soak<'a> {
             minutes: Vec::new(),
             disturbances: Vec::new(),
             failures: Vec::new(),
+            lag: Duration::ZERO,
             start: Instant::now(),
             _folder: folder,
         })
@@ -239,7 +252,9 @@ impl<'a> Soak<'a> {
             if now >= self.plan.duration {
                 return Ok(());
             }
+            let asleep = Instant::now();
             std::thread::sleep(STEP);
+            self.lag = self.lag.max(asleep.elapsed().saturating_sub(STEP));
         }
     }
 
@@ -299,6 +314,7 @@ impl<'a> Soak<'a> {
             soak: Figures::of_this_process()?,
             tunnel: self.tunnel.pings().end_minute(),
             inline: self.inline.pings().end_minute(),
+            lag_ms: core::mem::take(&mut self.lag).as_secs_f64() * 1e3,
         };
         tell(&minute.to_string());
         for lost in self.tunnel.pings().unexplained() {

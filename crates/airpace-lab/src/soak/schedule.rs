@@ -82,8 +82,8 @@ impl Disturbance {
                 Duration::from_secs(10)
             }
             // The proxy hears the new address with the next keepalive, after 1 s, or after the
-            // handshake that 4 s of silence start.
-            Self::RoamAgent(_) => Duration::from_secs(8),
+            // handshakes that 4 s of silence start, of which the first may be lost.
+            Self::RoamAgent(_) => Duration::from_secs(12),
             Self::LeaveStation(_) | Self::RoamStation(_) => Duration::from_secs(3),
         }
     }
