@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build agent demo demo-check reproduce test test-full validate-ns3 bench frontier lint check-all fuzz bpf ci tools packages
+.PHONY: help build agent demo demo-check reproduce test test-full validate-ns3 bench frontier soak lint check-all fuzz bpf ci tools packages
 
 CARGO ?= cargo
 PYTHON := .venv/bin/python
@@ -62,6 +62,9 @@ frontier: build $(VENV) ## goodput against delay for every rate law over its kno
 	target/release/airpace bench frontier --cells main,extra $(if $(QUICK),--quick) --out out/frontier
 	$(PYTHON) -m airpace.frontier_report out/frontier
 
+soak: build packages ## HOURS=1 of a proxy with 1,000 agents and an in-line box under kills, stops, roaming, leaves and joins
+	target/release/airpace bench soak --hours $(or $(HOURS),1) $(if $(AGENTS),--agents $(AGENTS)) $(if $(SEED),--seed $(SEED))
+
 lint: tools $(VENV) ## formatting, clippy, documentation, spelling, Python, licences, the rules of the tree
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
@@ -71,7 +74,7 @@ lint: tools $(VENV) ## formatting, clippy, documentation, spelling, Python, lice
 	.venv/bin/ruff check python validation
 	if scripts/prepare has-deny; then $(CARGO) deny --offline check licenses bans sources; fi
 
-check-all: lint test-full ## lint and every test, then the agent's size, licences, advisories, and 30 s of fuzzing per parser
+check-all: lint test-full ## lint and every test, then the agent's size, licences, advisories, and 30 s of fuzzing per target
 	scripts/agent-size
 	@scripts/prepare deny
 	$(CARGO) deny --offline check licenses bans sources
@@ -79,7 +82,7 @@ check-all: lint test-full ## lint and every test, then the agent's size, licence
 	else echo "check-all: WITHOUT advisories: their database cannot be fetched; when it can: cargo deny check advisories" >&2; fi
 	$(MAKE) fuzz
 
-fuzz: tools ## fuzz every parser for 30 s, or for FUZZ_SECONDS
+fuzz: tools ## fuzz every target for 30 s, or for FUZZ_SECONDS
 	@scripts/prepare fuzz
 	scripts/fuzz $(or $(FUZZ_SECONDS),30)
 

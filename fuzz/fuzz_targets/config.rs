@@ -8,14 +8,16 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|text: &str| {
     match ProxyConfig::from_toml(text) {
         Ok(config) => {
-            let again = ProxyConfig::from_toml(&config.to_toml()).expect("what is written is accepted");
+            let again =
+                ProxyConfig::from_toml(&config.to_toml()).expect("what is written is accepted");
             assert_eq!(again, config);
         }
         Err(error) => assert!(!error.one_line("proxy.toml").contains('\n')),
     }
     match AgentConfig::from_toml(text) {
         Ok(config) => {
-            let again = AgentConfig::from_toml(&config.to_toml()).expect("what is written is accepted");
+            let again =
+                AgentConfig::from_toml(&config.to_toml()).expect("what is written is accepted");
             assert_eq!(again, config);
         }
         Err(error) => assert!(!error.one_line("agent.toml").contains('\n')),

@@ -33,7 +33,10 @@ fuzz_target!(|bytes: &[u8]| {
     if ip::mark_ce(&mut marked) {
         assert_eq!(flow(&marked), flow(bytes));
         assert_eq!(PureAck::parse(&marked), ack);
-        assert_eq!(IpInfo::parse(&marked), info.map(|info| IpInfo { ecn: 3, ..info }));
+        assert_eq!(
+            IpInfo::parse(&marked),
+            info.map(|info| IpInfo { ecn: 3, ..info })
+        );
     } else {
         assert_eq!(marked, bytes);
     }

@@ -138,6 +138,11 @@ impl Cell {
             .context("giving the box an address")
     }
 
+    /// The emulator, by which stations leave, join and roam.
+    pub(crate) const fn emulator(&self) -> &Emulator {
+        &self.emulator
+    }
+
     /// Stops the cell and returns its records.
     ///
     /// # Errors

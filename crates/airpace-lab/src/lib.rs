@@ -17,5 +17,6 @@ pub mod frames;
 pub mod interrupt;
 mod load;
 pub mod results;
+pub mod soak;
 pub mod stats;
 pub mod tool;

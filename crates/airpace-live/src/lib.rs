@@ -19,6 +19,8 @@ mod capture;
 mod control;
 mod crypto;
 mod device;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod queues;
 mod runtime;
 mod warnings;

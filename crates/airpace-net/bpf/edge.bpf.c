@@ -94,6 +94,8 @@ struct uplink {
 	u64 noticed_ns;
 	/* When the source was last noticed on the wired port after it had been heard here. */
 	u64 moved_ns;
+	/* The port where it was last heard. */
+	u64 port;
 };
 
 /* What the process tells the programs; all zeroes before it has spoken. */
@@ -439,25 +441,40 @@ int edge_wan(struct xdp_md *ctx)
 	return XDP_REDIRECT;
 }
 
-/* Counts the frame by its source; returns whether the source has not been reported recently. */
-INLINE int account(struct mac *from, u64 now, u32 length)
+/* What is new about the source of a frame. */
+enum news {
+	NO_NEWS,
+	/* It has not been reported recently. */
+	IS_DUE,
+	/* It was heard at another port before: a station has roamed, and its frames are to follow it. */
+	HAS_ROAMED,
+};
+
+/* Counts the frame by its source. */
+INLINE enum news account(struct mac *from, u64 now, u32 length, u32 port)
 {
-	struct uplink first = { .frames = 1, .bytes = length, .bursts = 1, .last_ns = now, .noticed_ns = now };
+	struct uplink first = {
+		.frames = 1, .bytes = length, .bursts = 1, .last_ns = now, .noticed_ns = now, .port = port
+	};
 	struct uplink *known = bpf_map_lookup_elem(&UPLINK, from);
 
 	if (!known) {
 		bpf_map_update_elem(&UPLINK, from, &first, BPF_ANY);
-		return 1;
+		return IS_DUE;
 	}
 	__sync_fetch_and_add(&known->frames, 1);
 	__sync_fetch_and_add(&known->bytes, length);
 	if ((s64)(now - known->last_ns) >= (s64)BURST_GAP_NS)
 		__sync_fetch_and_add(&known->bursts, 1);
 	known->last_ns = now;
+	if (known->port != port) {
+		known->port = port;
+		return HAS_ROAMED;
+	}
 	if (now - known->noticed_ns < NOTICE_NS)
-		return 0;
+		return NO_NEWS;
 	known->noticed_ns = now;
-	return 1;
+	return IS_DUE;
 }
 
 SEC("xdp.frags")
@@ -467,7 +484,7 @@ int edge_ap(struct xdp_md *ctx)
 	void *end = (void *)(long)ctx->data_end;
 	struct ethernet *eth = data;
 	u64 now = bpf_ktime_get_ns();
-	int is_due;
+	enum news news;
 	enum kind kind;
 	struct mac from;
 	u32 length;
@@ -477,12 +494,12 @@ int edge_ap(struct xdp_md *ctx)
 	length = bpf_xdp_get_buff_len(ctx);
 	kind = kind_of(eth, end);
 	__builtin_memcpy(&from, eth->source, sizeof(from));
-	is_due = account(&from, now, length);
+	news = account(&from, now, length, ctx->ingress_ifindex);
 	if (kind == KIND_DHCP)
 		report_dhcp(ctx, now, length);
 	else if (kind < KIND_IP)
 		report(ctx, kind, now, length);
-	else if (is_due && !bpf_map_lookup_elem(&STATIONS, &from))
+	else if (news == HAS_ROAMED || (news == IS_DUE && !bpf_map_lookup_elem(&STATIONS, &from)))
 		report(ctx, KIND_UNKNOWN_SOURCE, now, length);
 	return XDP_PASS;
 }

@@ -41,6 +41,12 @@ use program::{Programs, Role, refuse_occupied, socket_error};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
+/// See [`crate::fuzzing`].
+#[cfg(fuzzing)]
+pub(crate) fn fuzz_is_for_queue(frame: &[u8]) -> bool {
+    classify::Classified::of(frame).is_for_queue()
+}
+
 /// A heartbeat older than this lets every frame pass, in nanoseconds (`HEARTBEAT_NS`).
 pub const HEARTBEAT_NS: u64 = 200_000_000;
 
@@ -68,7 +74,8 @@ pub enum ObservationKind {
     Dhcp,
     /// EAPOL or pre-authentication (IEEE 802.1X).
     Eapol,
-    /// Any frame of a source that is not a known station; at most one per second and source.
+    /// Any frame of a source that is not a known station, at most one per second and source; or of
+    /// one that was heard at another port before.
     UnknownSource,
     /// A TCP segment with at most 128 bytes of payload.
     Tcp,

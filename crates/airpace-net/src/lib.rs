@@ -27,6 +27,8 @@ compile_error!("airpace-net needs Linux; airpace-core and airpace-sim build ever
 pub mod bridge;
 pub mod clock;
 pub mod files;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 pub mod inline;
 pub mod interfaces;
 pub mod netlink;

@@ -15,8 +15,8 @@ pub use rules::Rule;
 use crate::netns::Namespace;
 use ipnet::IpNet;
 use netlink_packet_core::{
-    DecodeError, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NLMSG_ALIGNTO,
-    NetlinkBuffer, NetlinkMessage, NetlinkPayload,
+    DecodeError, ErrorMessage, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST,
+    NLMSG_ALIGNTO, NetlinkBuffer, NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::RouteNetlinkMessage as Request;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
@@ -378,19 +378,8 @@ impl Netlink {
         self.send(request, NLM_F_DUMP)?;
         loop {
             let (datagram, _) = self.socket.recv_from_full()?;
-            let mut rest = &datagram[..];
-            // The check ensures that the length in the header is that of a message within `rest`.
-            while let Ok(message) = NetlinkBuffer::new_checked(rest) {
-                let length = message.length() as usize;
-                if message.sequence_number() == self.sequence {
-                    match read_part(rest)? {
-                        Some(part) => on_message(part),
-                        None => return Ok(()),
-                    }
-                }
-                rest = rest
-                    .get(length.next_multiple_of(usize::from(NLMSG_ALIGNTO))..)
-                    .unwrap_or_default();
+            if parts_in(&datagram, self.sequence, &mut on_message)? {
+                return Ok(());
             }
         }
     }
@@ -423,6 +412,29 @@ fn answer_in(mut datagram: &[u8], sequence: u32) -> Option<io::Result<Option<Req
     None
 }
 
+/// Passes the messages of a datagram that belong to the list which answers request `sequence` to
+/// `on_message`. Returns whether the list ends there.
+fn parts_in(
+    mut datagram: &[u8],
+    sequence: u32,
+    on_message: &mut impl FnMut(Request),
+) -> io::Result<bool> {
+    // The check ensures that the length in the header is that of a message within the datagram.
+    while let Ok(message) = NetlinkBuffer::new_checked(datagram) {
+        let length = message.length() as usize;
+        if message.sequence_number() == sequence {
+            match read_part(datagram)? {
+                Some(part) => on_message(part),
+                None => return Ok(true),
+            }
+        }
+        datagram = datagram
+            .get(length.next_multiple_of(usize::from(NLMSG_ALIGNTO))..)
+            .unwrap_or_default();
+    }
+    Ok(false)
+}
+
 /// Reads the first message of `bytes`: an answer, an acknowledgement or a refusal.
 fn read_answer(bytes: &[u8]) -> io::Result<Option<Request>> {
     let invalid = |error: DecodeError| io::Error::new(io::ErrorKind::InvalidData, error);
@@ -430,7 +442,7 @@ fn read_answer(bytes: &[u8]) -> io::Result<Option<Request>> {
         NetlinkPayload::InnerMessage(answer) => Ok(Some(answer)),
         // An "error" without a code is an acknowledgement.
         NetlinkPayload::Error(error) if error.code.is_none() => Ok(None),
-        NetlinkPayload::Error(error) => Err(error.to_io()),
+        NetlinkPayload::Error(error) => Err(refusal(&error)),
         // Lists end with it; single requests are not answered so.
         _ => Err(io::ErrorKind::InvalidData.into()),
     }
@@ -442,9 +454,15 @@ fn read_part(bytes: &[u8]) -> io::Result<Option<Request>> {
     match NetlinkMessage::deserialize(bytes).map_err(invalid)?.payload {
         NetlinkPayload::InnerMessage(part) => Ok(Some(part)),
         NetlinkPayload::Done(_) => Ok(None),
-        NetlinkPayload::Error(error) => Err(error.to_io()),
+        NetlinkPayload::Error(error) => Err(refusal(&error)),
         _ => Err(io::ErrorKind::InvalidData.into()),
     }
+}
+
+/// What a refusal of the kernel says.
+fn refusal(error: &ErrorMessage) -> io::Error {
+    // `ErrorMessage::to_io` overflows with the least number, which is no error of the kernel's.
+    io::Error::from_raw_os_error(error.raw_code().saturating_abs())
 }
 
 fn unexpected_answer(name: &str) -> LinkError {
@@ -459,6 +477,27 @@ fn refused(operation: impl Into<String>, source: io::Error) -> LinkError {
         operation: operation.into(),
         source,
     }
+}
+
+/// See [`crate::fuzzing`].
+#[cfg(fuzzing)]
+pub(crate) fn fuzz_answer(datagram: &[u8], sequence: u32) {
+    if let Some(Ok(Some(Request::NewLink(link)))) = answer_in(datagram, sequence) {
+        bridge::PortLink::of(&link);
+    }
+}
+
+/// See [`crate::fuzzing`].
+#[cfg(fuzzing)]
+pub(crate) fn fuzz_list(datagram: &[u8], sequence: u32) -> usize {
+    let mut messages = 0;
+    let _ = parts_in(datagram, sequence, &mut |part| {
+        messages += 1;
+        if let Request::NewLink(link) = part {
+            bridge::PortVlan::of_port(link, 1);
+        }
+    });
+    messages
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod forged;
 mod frontier;
 mod mixed;
 mod sensors;
+mod soak;
 
 use crate::args::positive;
 use crate::failure::{FAILED, Interrupted, bad_input};
@@ -36,7 +37,8 @@ const EXAMPLES: &str = "Examples:
   airpace bench sensors --quick
   airpace bench mixed
   airpace bench aps --mcs 9,4
-  airpace bench forged --check";
+  airpace bench forged --check
+  airpace bench soak --hours 0.1 --agents 100";
 
 /// The exit code of a benchmark whose bars hold or not, and are to be checked or only printed.
 fn exit_code(check: bool, holds: bool) -> ExitCode {
@@ -67,6 +69,7 @@ enum What {
     Mixed(mixed::Mixed),
     Aps(aps::Aps),
     Forged(forged::Forged),
+    Soak(soak::Soak),
 }
 
 /// Packets per second and added delay through proxy and agent, between namespaces, without Wi-Fi.
@@ -159,6 +162,7 @@ pub(crate) fn run(args: &Bench) -> anyhow::Result<ExitCode> {
         What::Mixed(args) => mixed::run(args),
         What::Aps(args) => aps::run(args),
         What::Forged(args) => forged::run(args),
+        What::Soak(args) => soak::run(args),
     }
 }
 

@@ -27,6 +27,8 @@ fn plans_that_make_no_sense_are_refused() {
     assert_refused("bench forged --repeats 0", "1..=100");
     assert_refused("bench forged --sensors nose", "monitor, radio");
     assert_refused("bench forged --load=3s --ramp=4s", "--ramp");
+    assert_refused("bench soak --hours 0.001", "--hours");
+    assert_refused("bench soak --agents 2", "3..=16000");
     assert_refused("bench everything", "everything");
 }
 
@@ -121,4 +123,36 @@ fn rows_of_the_sensors_tell_the_true_level_and_what_each_sensor_says() {
     );
     let text = airpace(line).stdout;
     assert!(text.contains("block acks: usable"), "{text}");
+}
+
+#[test]
+#[ignore = "takes a minute and a half"]
+fn a_short_soak_loses_nothing_unannounced_and_leaves_nothing_behind() {
+    if airpace_net::netns::Namespace::new().is_err() {
+        eprintln!("SKIPPED, NOTHING WAS TESTED: namespaces are not permitted here");
+        return;
+    }
+    let run = airpace("bench soak --hours 0.0167 --agents 20 --seed 1 --json");
+    let report = json_of(&run);
+    assert_eq!(report["holds"], true, "{}", run.stderr);
+    assert!(
+        report["tunnel"]["pings"].as_u64() > Some(400),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        report["inline"]["pings"].as_u64() > Some(1_000),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(report["minutes"].as_array().unwrap().len(), 1);
+    let has = |what: &str| {
+        let disturbances = report["disturbances"].as_array().unwrap();
+        disturbances.iter().any(|count| count["what"] == what)
+    };
+    assert!(
+        has("proxy killed") && has("in-line box killed"),
+        "{}",
+        run.stderr
+    );
 }

@@ -75,8 +75,9 @@ impl Account {
     /// Counts `frames` on the air with packets of `bytes` in all that came from the station, where
     /// something else has told the frames apart.
     pub const fn received_frames(&mut self, frames: u64, bytes: u64) {
-        self.uplink_frames += frames;
-        self.uplink_bytes += bytes;
+        // The counts come from outside of the process.
+        self.uplink_frames = self.uplink_frames.saturating_add(frames);
+        self.uplink_bytes = self.uplink_bytes.saturating_add(bytes);
     }
 
     /// Closes the account when a report arrives and begins the next one. Returns the sender's view

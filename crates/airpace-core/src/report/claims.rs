@@ -216,6 +216,22 @@ mod tests {
     }
 
     #[test]
+    fn fewer_frames_do_not_become_longer_than_frames_can_be() {
+        // A seventh of five frames is less than one.
+        let after = corrected(SlotReport {
+            frames: 5,
+            mpdus: 5 * LEVEL_MAX,
+            packets: 5 * LEVEL_MAX,
+            sender: SenderView {
+                sent_packets: 1024,
+                ..honest().sender
+            },
+            ..honest()
+        });
+        assert_eq!((after.frames, after.packets), (1, LEVEL_MAX));
+    }
+
+    #[test]
     fn a_station_that_is_sent_nothing_cannot_have_received_anything_for_long() {
         let mut ledger = Ledger::default();
         for _ in 0..20 {

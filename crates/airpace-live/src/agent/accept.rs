@@ -9,6 +9,9 @@ use ipnet::IpNet;
 /// Least time between two messages about refused packets.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
+/// Time after which the station's addresses are looked up although the kernel has announced no change.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+
 /// Decides by their source which packets from the tunnel the station accepts.
 ///
 /// A proxy must not be able to speak in the name of the station itself. Hosts in the station's other
@@ -20,6 +23,8 @@ pub(super) struct Accepted {
     listed: Vec<IpNet>,
     /// The addresses of the station.
     own: Vec<IpAddr>,
+    /// When they are looked up again.
+    next_look: Time,
     /// Packets that were refused.
     pub(super) refused: u64,
     /// The source of a packet that was refused and that was not told yet.
@@ -33,16 +38,36 @@ impl Accepted {
         Self {
             listed: listed.to_vec(),
             own: Vec::new(),
+            next_look: Time::ZERO,
             refused: 0,
             untold: None,
             next_tell: Time::ZERO,
         }
     }
 
-    /// Looks up the station's interfaces again, and tells of refused packets.
+    /// Takes notice that the kernel has announced a change of addresses or routes.
+    pub(super) const fn on_change(&mut self) {
+        self.next_look = Time::ZERO;
+    }
+
+    /// Whether the addresses must be looked up now.
+    ///
+    /// The kernel answers only when nobody else is changing interfaces, anywhere on the machine, which
+    /// can take seconds. Packets wait meanwhile, so it is not asked without need.
+    fn is_look_due(&mut self, now: Time) -> bool {
+        let is_due = now >= self.next_look;
+        if is_due {
+            self.next_look = now + LOOK_EVERY;
+        }
+        is_due
+    }
+
+    /// Looks up the station's addresses again if they may have changed, and tells of refused packets.
     pub(super) fn refresh(&mut self, now: Time) {
         // If the kernel does not answer, what was known before still holds.
-        if let Ok(networks) = interfaces::networks() {
+        if self.is_look_due(now)
+            && let Ok(networks) = interfaces::networks()
+        {
             self.own = networks.iter().map(|(_, network)| network.addr()).collect();
         }
         let Some(source) = self.untold.filter(|_| now >= self.next_tell) else {
@@ -127,6 +152,18 @@ mod tests {
             assert!(!is_accepted(source), "{source}");
         }
         assert_eq!(accepted.refused, 11);
+    }
+
+    #[test]
+    fn addresses_are_looked_up_after_a_change_and_every_half_minute() {
+        let mut accepted = Accepted::new(&[]);
+        let mut looks = |second| accepted.is_look_due(Time::from_millis(1000 * second));
+        assert!(looks(0));
+        assert!(!looks(1) && !looks(29));
+        assert!(looks(30));
+        accepted.on_change();
+        assert!(accepted.is_look_due(Time::from_millis(31_000)));
+        assert!(!accepted.is_look_due(Time::from_millis(32_000)));
     }
 
     #[test]

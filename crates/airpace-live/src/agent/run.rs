@@ -220,6 +220,7 @@ impl RunningAgent<'_> {
             }
             if ready.routes {
                 self.restoration.take_events();
+                self.accepted.on_change();
             }
             if ready.device {
                 self.device.read(self.clock.now(), &mut self.packets)?;

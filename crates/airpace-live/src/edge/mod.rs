@@ -6,6 +6,8 @@
 
 mod changes;
 mod frame;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 mod headers;
 mod hosts;
 mod operate;

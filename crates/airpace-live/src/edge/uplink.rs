@@ -38,7 +38,8 @@ impl UplinkCounters {
         (packets > 0).then(|| UplinkDelta {
             // A reading may fall between the packets of one frame.
             frames: now.bursts.saturating_sub(before.bursts).max(1),
-            bytes: bytes.saturating_sub(HEADER_BYTES * packets),
+            // Counts that no program makes must not stop the box.
+            bytes: bytes.saturating_sub(HEADER_BYTES.saturating_mul(packets)),
         })
     }
 
@@ -79,6 +80,18 @@ mod tests {
         let expected = UplinkDelta {
             frames: 1,
             bytes: 100,
+        };
+        assert_eq!(delta, Some(expected));
+    }
+
+    #[test]
+    fn counts_that_no_program_makes_are_read_without_a_panic() {
+        let mut counters = UplinkCounters::default();
+        counters.read(MAC, counted(0, u64::MAX, u64::MAX));
+        let delta = counters.read(MAC, counted(u64::MAX, 0, 0));
+        let expected = UplinkDelta {
+            frames: 1,
+            bytes: 0,
         };
         assert_eq!(delta, Some(expected));
     }

@@ -40,6 +40,8 @@ struct Source {
     noticed_ns: Option<u64>,
     /// When it was last noticed on the wan port after it had been heard here.
     moved_ns: u64,
+    /// The port where it was last heard.
+    port: Option<usize>,
 }
 
 /// A report that waits to be read.
@@ -314,6 +316,10 @@ impl PacketPath {
             self.uplink.clear();
         }
         let source = self.uplink.entry(from).or_default();
+        let has_roamed = source
+            .port
+            .replace(port)
+            .is_some_and(|before| before != port);
         let used = &mut source.used;
         // The first frame begins a burst as well: the time of the last one is zero then.
         used.bursts += u64::from(now_ns.saturating_sub(used.last_ns) >= BURST_GAP_NS);
@@ -328,7 +334,8 @@ impl PacketPath {
         }
         match kind {
             FrameKind::Reported(kind) => self.report(port, frame, kind, now_ns),
-            _ if is_due && !is_known => {
+            // A station that has roamed is followed with its first frame, whatever that is.
+            _ if has_roamed || is_due && !is_known => {
                 self.report(port, frame, ObservationKind::UnknownSource, now_ns);
             }
             _ => {}

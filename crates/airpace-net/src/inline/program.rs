@@ -98,12 +98,28 @@ pub struct Observation<'a> {
     pub bytes: &'a [u8],
 }
 
+impl UplinkUse {
+    /// Numbers in `struct uplink`.
+    pub(crate) const WORDS: usize = 7;
+
+    /// Reads `struct uplink`, whose last fields are for the programs alone.
+    pub(crate) const fn from_words(words: [u64; Self::WORDS]) -> Self {
+        let [frames, bytes, bursts, last_ns, ..] = words;
+        Self {
+            frames,
+            bytes,
+            bursts,
+            last_ns,
+        }
+    }
+}
+
 impl<'a> Observation<'a> {
     /// Bytes before the frame (`struct record`).
     const HEADER_BYTES: usize = 24;
 
     /// Reads a record of the ring; `None` if this version does not know its kind.
-    fn parse(record: &'a [u8]) -> Option<Self> {
+    pub(crate) fn parse(record: &'a [u8]) -> Option<Self> {
         let (header, frame) = record.split_at_checked(Self::HEADER_BYTES)?;
         let captured = u16::from_ne_bytes([header[16], header[17]]);
         Some(Self {
@@ -127,7 +143,7 @@ pub(super) struct Programs {
     untagged_only: bool,
     counters: PerCpuArray<MapData, u64>,
     sockets: XskMap<MapData>,
-    uplink: HashMap<MapData, [u8; 6], [u64; 6]>,
+    uplink: HashMap<MapData, [u8; 6], [u64; UplinkUse::WORDS]>,
     ring: RingBuf<MapData>,
 }
 
@@ -289,13 +305,7 @@ impl Programs {
 
     pub(super) fn uplink(&self, mac: [u8; 6]) -> Result<Option<UplinkUse>, InlineError> {
         match self.uplink.get(&mac, 0) {
-            // `struct uplink`; the last fields are for the programs alone.
-            Ok([frames, bytes, bursts, last_ns, ..]) => Ok(Some(UplinkUse {
-                frames,
-                bytes,
-                bursts,
-                last_ns,
-            })),
+            Ok(words) => Ok(Some(UplinkUse::from_words(words))),
             Err(MapError::KeyNotFound) => Ok(None),
             Err(error) => Err(error.into()),
         }

@@ -1,6 +1,7 @@
 //! Bridges and their ports.
 
 use super::{LinkError, Netlink, Request, refused};
+use core::net::Ipv4Addr;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::link::{
@@ -9,7 +10,7 @@ use netlink_packet_route::link::{
     LinkInfo, LinkMessage,
 };
 use netlink_packet_route::neighbour::{
-    NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
+    NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
 };
 
 /// What the kernel tells about an interface that may be a port of a bridge.
@@ -44,42 +45,9 @@ pub(crate) struct PortVlan {
 }
 
 impl PortLink {
-    /// Takes over what a part of the link's information says.
-    fn read(&mut self, part: &LinkInfo) {
-        match part {
-            LinkInfo::Kind(InfoKind::Bridge) => self.is_bridge = true,
-            LinkInfo::Data(InfoData::Bridge(settings)) => {
-                self.filters_vlans = settings.contains(&InfoBridge::VlanFiltering(true));
-            }
-            LinkInfo::PortData(InfoPortData::BridgePort(settings)) => {
-                let forwarding = InfoBridgePort::State(BridgePortState::Forwarding);
-                self.is_forwarding = settings.contains(&forwarding);
-                self.is_isolated = settings.contains(&InfoBridgePort::Isolated(true));
-                self.is_locked = settings.contains(&InfoBridgePort::Locked(true));
-            }
-            _ => {}
-        }
-    }
-}
-
-impl PortVlan {
-    fn of(part: &AfSpecBridge) -> Option<Self> {
-        let AfSpecBridge::VlanInfo(BridgeVlanInfo { flags, vid, .. }) = part else {
-            return None;
-        };
-        Some(Self {
-            vid: *vid,
-            is_pvid: flags.contains(BridgeVlanInfoFlags::Pvid),
-            leaves_untagged: flags.contains(BridgeVlanInfoFlags::Untagged),
-        })
-    }
-}
-
-impl Netlink {
-    /// Describes the interface `name`.
-    pub(crate) fn port(&mut self, name: &str) -> Result<PortLink, LinkError> {
-        let link = self.link(name)?;
-        let mut port = PortLink {
+    /// What an answer of the kernel says.
+    pub(super) fn of(link: &LinkMessage) -> Self {
+        let mut port = Self {
             index: link.header.index,
             is_up: link.header.flags.contains(LinkFlags::Up),
             is_running: link.header.flags.contains(LinkFlags::Running),
@@ -101,7 +69,58 @@ impl Netlink {
                 _ => {}
             }
         }
-        Ok(port)
+        port
+    }
+
+    /// Takes over what a part of the link's information says.
+    fn read(&mut self, part: &LinkInfo) {
+        match part {
+            LinkInfo::Kind(InfoKind::Bridge) => self.is_bridge = true,
+            LinkInfo::Data(InfoData::Bridge(settings)) => {
+                self.filters_vlans = settings.contains(&InfoBridge::VlanFiltering(true));
+            }
+            LinkInfo::PortData(InfoPortData::BridgePort(settings)) => {
+                let forwarding = InfoBridgePort::State(BridgePortState::Forwarding);
+                self.is_forwarding = settings.contains(&forwarding);
+                self.is_isolated = settings.contains(&InfoBridgePort::Isolated(true));
+                self.is_locked = settings.contains(&InfoBridgePort::Locked(true));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl PortVlan {
+    /// The VLANs of the port with the index `port` that a message of the list tells.
+    pub(super) fn of_port(link: LinkMessage, port: u32) -> Vec<Self> {
+        let mut vlans = Vec::new();
+        if link.header.index != port {
+            return vlans;
+        }
+        for attribute in link.attributes {
+            if let LinkAttribute::AfSpecBridge(parts) = attribute {
+                vlans.extend(parts.iter().filter_map(Self::of));
+            }
+        }
+        vlans
+    }
+
+    fn of(part: &AfSpecBridge) -> Option<Self> {
+        let AfSpecBridge::VlanInfo(BridgeVlanInfo { flags, vid, .. }) = part else {
+            return None;
+        };
+        Some(Self {
+            vid: *vid,
+            is_pvid: flags.contains(BridgeVlanInfoFlags::Pvid),
+            leaves_untagged: flags.contains(BridgeVlanInfoFlags::Untagged),
+        })
+    }
+}
+
+impl Netlink {
+    /// Describes the interface `name`.
+    pub(crate) fn port(&mut self, name: &str) -> Result<PortLink, LinkError> {
+        Ok(PortLink::of(&self.link(name)?))
     }
 
     /// Returns the VLANs of the bridge port with the index `port`.
@@ -113,14 +132,8 @@ impl Netlink {
             .push(LinkAttribute::ExtMask(vec![LinkExtentMask::Brvlan]));
         let mut vlans = Vec::new();
         let listed = self.list(Request::GetLink(message), |part| {
-            let Request::NewLink(link) = part else { return };
-            if link.header.index != port {
-                return;
-            }
-            for attribute in link.attributes {
-                if let LinkAttribute::AfSpecBridge(parts) = attribute {
-                    vlans.extend(parts.iter().filter_map(PortVlan::of));
-                }
+            if let Request::NewLink(link) = part {
+                vlans.extend(PortVlan::of_port(link, port));
             }
         });
         listed.map_err(|source| refused(format!("list the VLANs of port {port}"), source))?;
@@ -213,5 +226,29 @@ impl Netlink {
             .push(NeighbourAttribute::LinkLayerAddress(mac.to_vec()));
         self.command(Request::NewNeighbour(message), NLM_F_CREATE | NLM_F_REPLACE)
             .map_err(|source| refused(format!("tell the bridge of port {port} an address"), source))
+    }
+
+    /// Tells the kernel for ever that `host` has the hardware address `mac` behind the interface
+    /// `name`, so that it never asks by ARP. Entries that it has asked for are limited for all
+    /// namespaces of the machine together (`net.ipv4.neigh.default.gc_thresh3`, 1024); these are not.
+    ///
+    /// # Errors
+    /// When the interface does not exist, or without CAP_NET_ADMIN.
+    pub fn add_neighbour(
+        &mut self,
+        name: &str,
+        host: Ipv4Addr,
+        mac: [u8; 6],
+    ) -> Result<(), LinkError> {
+        let mut message = NeighbourMessage::default();
+        message.header.family = AddressFamily::Inet;
+        message.header.ifindex = self.index(name)?;
+        message.header.state = NeighbourState::Permanent;
+        message.attributes = vec![
+            NeighbourAttribute::Destination(NeighbourAddress::Inet(host)),
+            NeighbourAttribute::LinkLayerAddress(mac.to_vec()),
+        ];
+        self.command(Request::NewNeighbour(message), NLM_F_CREATE | NLM_F_REPLACE)
+            .map_err(|source| refused(format!("tell where {host} is behind {name}"), source))
     }
 }

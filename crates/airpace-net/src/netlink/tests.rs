@@ -40,6 +40,11 @@ fn malformed_answers_are_errors_or_ignored_but_never_a_panic() {
         assert!(answer_in(&vec![0xff; n], 5).is_none());
         assert!(answer_in(&vec![0; n], 5).is_none());
     }
+    // The least number has no absolute value.
+    let mut payload = i32::MIN.to_ne_bytes().to_vec();
+    payload.extend([0; 16]);
+    let refusal = answer_in(&message(2, 5, &payload), 5).unwrap();
+    assert!(refusal.is_err());
     let mut too_long = error(5, 0);
     too_long[0] += 8;
     assert!(answer_in(&too_long, 5).is_none());

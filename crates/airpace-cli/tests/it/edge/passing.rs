@@ -2,7 +2,7 @@
 
 use super::frames::{arp_request, content, datagram, dhcp_request, ipv4, ipv6, other, udp};
 use super::{Wire, eventually, start, testbed, traffic};
-use airpace_lab::bench::edge::{EdgeTestbed, SERVER_MAC, station_mac};
+use airpace_lab::bench::edge::{EdgeTestbed, SERVER_MAC, pause, station_mac};
 use core::time::Duration;
 
 const QUIET: Duration = Duration::from_millis(150);
@@ -168,6 +168,54 @@ fn a_station_that_roams_to_another_port_is_sent_its_frames_there() {
             end.frames(Duration::from_millis(1));
         }
         let frame = udp(phone, SERVER_MAC, &[], (1, 2), &content(index + 100));
+        at_server.send(&frame);
+        let seen = ends
+            .each_mut()
+            .map(|end| end.frames(QUIET).contains(&frame));
+        assert_eq!(seen, [index == 0, index == 1]);
+    }
+}
+
+#[test]
+fn a_station_that_roams_is_followed_with_its_first_frame_of_any_kind() {
+    let Some(bed) = testbed(2, 1500) else { return };
+    if let Some(_process) = start(&bed, "") {
+        assert_follows_a_quiet_station(&bed);
+    }
+}
+
+#[test]
+fn a_bridge_in_user_space_follows_a_station_with_its_first_frame_of_any_kind() {
+    let Some(bed) = testbed(2, 1500) else { return };
+    let settings = "datapath = \"packet\"\nrealtime = false\n";
+    let _process = bed.start(super::program(), settings).unwrap();
+    assert_follows_a_quiet_station(&bed);
+}
+
+/// Lets a station roam that then sends nothing but what an access point announces it with.
+fn assert_follows_a_quiet_station(bed: &EdgeTestbed) {
+    let phone = [2, 0, 0, 0, 7, 8];
+    let at_server = Wire::open(&bed.server, "eth0");
+    let mut ends = [0, 1].map(|index: usize| Wire::open(&bed.stations[index], "wlan0"));
+    eventually("the phone is known", || {
+        ends[0].send(&arp_request(phone, [192, 0, 2, 78]));
+        let stations = bed.status().unwrap();
+        stations
+            .iter()
+            .any(|(_, station)| station.mac == "02:00:00:00:07:08")
+    });
+    for (number, index) in [1, 0, 1].into_iter().enumerate() {
+        // The XID frame of IEEE 802.11F, section 6.3: broadcast, LLC, 6 bytes.
+        let mut update = vec![0xff; 6];
+        update.extend(phone);
+        update.extend([0, 6, 0, 1, 0xaf, 0x81, 1, 0]);
+        update.resize(60, 0);
+        ends[index].send(&update);
+        pause(Duration::from_millis(50));
+        for end in &mut ends {
+            end.frames(Duration::from_millis(1));
+        }
+        let frame = udp(phone, SERVER_MAC, &[], (1, 2), &content(number + 200));
         at_server.send(&frame);
         let seen = ends
             .each_mut()
