@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn addresses_are_looked_up_after_a_change_and_every_half_minute() {
         let mut accepted = Accepted::new(&[]);
-        let mut looks = |second| accepted.is_look_due(Time::from_millis(1000 * second));
+        let mut looks = |second: u64| accepted.is_look_due(Time::from_millis(1000 * second));
         assert!(looks(0));
         assert!(!looks(1) && !looks(29));
         assert!(looks(30));
