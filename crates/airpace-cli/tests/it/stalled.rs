@@ -124,13 +124,7 @@ impl Stallable {
     /// Puts the obstacle into its way.
     fn obstruct(&mut self) {
         match self.obstacle {
-            Obstacle::NoDescriptors => {
-                let pid = self.child.id().to_string();
-                let limited = Command::new("prlimit")
-                    .args(["--nofile=0", "--pid", &pid])
-                    .status();
-                assert!(limited.unwrap().success());
-            }
+            Obstacle::NoDescriptors => self.limit_descriptors("0"),
             Obstacle::NoReader => {
                 self.read_telemetry();
                 self.telemetry_reader = None;
@@ -160,6 +154,16 @@ impl Stallable {
         }
     }
 
+    /// Sets how many descriptors the program may have from now on; the hard limit stays.
+    fn limit_descriptors(&self, most: &str) {
+        let limit = format!("--nofile={most}:");
+        let pid = self.child.id().to_string();
+        let limited = Command::new("prlimit")
+            .args([&limit, "--pid", &pid])
+            .status();
+        assert!(limited.unwrap().success());
+    }
+
     /// Takes some telemetry, which shows that the program writes to the pipe.
     fn read_telemetry(&mut self) {
         let mut row = [0; 64];
@@ -177,6 +181,11 @@ impl Stallable {
 
     /// Sends SIGTERM and returns the time until the program has ended.
     fn end(&mut self) -> Duration {
+        if self.obstacle == Obstacle::NoDescriptors {
+            // To restore a bridge takes a socket. Without one the box ends with code 1 and names
+            // `--undo`.
+            self.limit_descriptors("1024");
+        }
         let begin = Instant::now();
         self.signal(Signal::SIGTERM);
         loop {

@@ -250,6 +250,10 @@ fn divide_by_transits(
     let is_alone = foreign_share < FOREIGN_LEAST;
     let least_s = match usual_s {
         _ if is_told && is_alone => TRANSIT_LEAST_S,
+        // Rounds have shown too little as long as the others were taken for payload.
+        Some(usual_s) if !is_alone => usual_s
+            .max(TRANSIT_USUAL_S)
+            .min(COMMON_MOST * transits_s / frames),
         Some(usual_s) => usual_s.min(COMMON_MOST * transits_s / frames),
         None if has_unseen || !is_alone => TRANSIT_USUAL_S,
         None => TRANSIT_LEAST_S,

@@ -168,8 +168,12 @@ fn observed(stations: &[(f64, f64)], idle_s: f64, common_s: f64) -> Vec<SlotRepo
 
 /// The PHY rates in Mbit/s that are assumed after some slots of the same reports.
 fn assumed_mbps(reports: &[SlotReport]) -> Vec<f64> {
+    assumed_mbps_after(20, reports)
+}
+
+fn assumed_mbps_after(slots: u64, reports: &[SlotReport]) -> Vec<f64> {
     let mut law = law();
-    for slot in 1..=20 {
+    for slot in 1..=slots {
         law.on_slot(Time::from_millis(100 * slot), reports);
     }
     law.assumed
@@ -231,11 +235,27 @@ fn transits_that_are_too_short_for_a_loaded_round_are_scaled() {
     for report in &mut reports {
         report.transit = Some(Duration::from_micros(300));
     }
-    let rates = assumed_mbps(&reports);
+    // Of a hundred frames each: they have not lasted.
+    let rates = assumed_mbps_after(1, &reports);
     assert!(
         rates.iter().all(|rate| (rate / 390.0 - 1.0).abs() < 0.05),
         "{rates:?}"
     );
+}
+
+#[test]
+fn a_round_that_is_long_for_good_while_transits_are_short_has_others_in_it() {
+    let mut reports = observed(&[(30.0, 390.0)], 0.0, 310e-6);
+    for report in &mut reports {
+        // A neighbour's frame of the same length goes between any two.
+        report.span = report
+            .span
+            .map(|(first, last)| (first, last + last.saturating_since(first)));
+    }
+    let alone = assumed_mbps_after(1, &reports)[0];
+    assert!(alone < 200.0, "{alone}");
+    let rate = assumed_mbps_after(60, &reports)[0];
+    assert!((rate / 390.0 - 1.0).abs() < 0.2, "{rate}");
 }
 
 #[test]
