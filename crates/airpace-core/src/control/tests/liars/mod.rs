@@ -14,6 +14,8 @@ use lie::{Lie, TRUTH};
 
 /// Least share of its rate in a cell without a liar that an honest station is to keep.
 const LEAST_SHARE: f64 = 0.9;
+/// What it keeps at the default aim with the worst drawn lie.
+const WORST_SHARE: f64 = 0.65;
 /// Largest factor by which the delay of the honest stations is to grow.
 const DELAY_MOST: f64 = 1.25;
 /// Most packets that are to wait for each of them in addition: two full frames.
@@ -134,6 +136,33 @@ fn check([slow, fast]: &[Record; 2]) {
 #[test]
 fn few_lies_cost_honest_stations_a_tenth_of_their_share_or_their_delay() {
     check(&attack(1, 16));
+}
+
+/// At the default aim, lies about anything but a PHY rate above the true one.
+fn check_default_aim(seed: u64, cases: u64) {
+    let mut record = Record::default();
+    for idx in 0..cases {
+        let mut draws = Draws::new(seed.wrapping_add(idx << 20));
+        let cell = Cell::balanced(&Cell::draw(&mut draws).mbps);
+        let mut lie = Lie::draw(&mut draws);
+        lie.phy = lie.phy.min(1.0);
+        let harm = Harm::of(&cell, &cell.run(&TRUTH), &cell.run(&lie));
+        assert!(harm.share >= WORST_SHARE, "{harm:?}: {cell:?} {lie:?}");
+        assert!(harm.delay <= DELAY_MOST, "{harm:?}: {cell:?} {lie:?}");
+        assert!(harm.queue <= QUEUE_MOST, "{harm:?}: {cell:?} {lie:?}");
+        record.add(&cell, &lie, &harm, true);
+    }
+    record.print("default aim");
+    assert!(
+        50 * record.drawn_harmed <= record.drawn,
+        "{}",
+        record.drawn_harmed
+    );
+}
+
+#[test]
+fn honest_stations_keep_share_and_delay_at_the_default_aim_whatever_one_station_reports() {
+    check_default_aim(1, 400);
 }
 
 #[test]
