@@ -1,8 +1,8 @@
 //! A cell with a liar in it, and what its honest stations have.
 
 use super::draws::Draws;
-use super::lie::{Lie, TRUTH};
-use crate::control::tests::plant::{Plant, SlotView};
+use super::lie::Lie;
+use crate::control::tests::plant::Plant;
 use crate::control::{Aim, Goal, Law, LawConfig, RateController};
 use crate::report::claims::Ledger;
 use crate::report::{Sensor, SlotReport, WaitingTime};
