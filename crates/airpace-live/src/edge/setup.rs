@@ -270,8 +270,9 @@ fn open_xdp(
     InlinePath::open_xdp(wan, access_points, options)
 }
 
-/// How often sockets are tried that a killed run may still have, and the pause in between.
-const BUSY_RETRIES: usize = 50;
+/// How often sockets are tried that a killed run may still have, and the pause in between. A kernel
+/// under load takes seconds.
+const BUSY_RETRIES: usize = 250;
 const BUSY_PAUSE: Duration = Duration::from_millis(20);
 
 /// Opens the path. The kernel closes the sockets of a killed run only a while after its process has

@@ -8,6 +8,9 @@ use airpace_net::packet::PacketSocket;
 use airpace_net::poll::{Interest, Poller};
 use airpace_net::udp::ReceiveBatch;
 use core::time::Duration;
+use std::io::ErrorKind;
+use std::thread;
+use std::time::Instant;
 
 pub(crate) const SERVER: [u8; 6] = [2, 0, 0, 0, 0, 1];
 pub(crate) const STATION: [u8; 6] = [2, 0, 0, 0, 0, 2];
@@ -102,8 +105,18 @@ impl Topology {
             mode,
             ..InlineOptions::default()
         };
-        let open = || XdpPath::open("wan", &["ap"], options);
-        self.middle.run(open).unwrap()
+        // The kernel closes the sockets of an earlier path a while after they were dropped.
+        let begin = Instant::now();
+        loop {
+            let open = || XdpPath::open("wan", &["ap"], options);
+            match self.middle.run(open).unwrap() {
+                Err(InlineError::Socket { source, .. })
+                    if source.kind() == ErrorKind::ResourceBusy
+                        && begin.elapsed() < Duration::from_secs(10) => {}
+                opened => return opened,
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 

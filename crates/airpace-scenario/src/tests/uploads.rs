@@ -39,25 +39,27 @@ at = "ap"
 
 #[test]
 fn an_upload_counts_towards_the_airtime_of_its_station() {
-    let summary = finished(&loaded(CELL, &["warm_up=5 s", "duration=5 s"])).summary;
-    let goodput = |name: &str| {
-        let flow = summary.flows.iter().find(|flow| flow.name == name);
-        flow.expect("the flow was run").goodput_mbps
-    };
+    // Five seconds of single runs differ by a quarter, so it is the mean over three seeds that is
+    // judged.
+    let (mut down, mut upload, mut p95_ms) = (0.0, 0.0, 0.0);
+    for seed in ["seed=1", "seed=2", "seed=3"] {
+        let summary = finished(&loaded(CELL, &["warm_up=5 s", "duration=5 s", seed])).summary;
+        for flow in &summary.flows {
+            match flow.name.as_str() {
+                "down@station-2" => down += flow.goodput_mbps / 3.0,
+                "upload" => upload += flow.goodput_mbps / 3.0,
+                _ => {}
+            }
+            if flow.kind == "ping" {
+                p95_ms += flow.rtt_ms.expect("pings were answered").p95 / 12.0;
+            }
+        }
+    }
     // Without that, the acknowledgements of the uploads take the access point's frames: 26 Mbit/s
     // to the station that does not upload, and pings of 135 ms.
-    let (down, upload) = (goodput("down@station-2"), goodput("upload"));
     assert!(down > 30.0, "{down} Mbit/s");
     assert!(upload > 60.0, "{upload} Mbit/s");
-    let pings = summary
-        .flows
-        .iter()
-        .filter(|flow| flow.name.starts_with("ping"));
-    let p95s: Vec<f64> = pings
-        .map(|ping| ping.rtt_ms.expect("pings were answered").p95)
-        .collect();
-    let mean = p95s.iter().sum::<f64>() / 4.0;
-    assert!(mean < 65.0, "{p95s:?} ms");
+    assert!(p95_ms < 65.0, "{p95_ms} ms");
 }
 
 #[test]
