@@ -9,11 +9,12 @@ use airpace_net::poll::{Interest, Poller};
 use airpace_net::udp::ReceiveBatch;
 use core::time::Duration;
 use std::io::ErrorKind;
-use std::thread;
-use std::time::Instant;
 
 pub(crate) const SERVER: [u8; 6] = [2, 0, 0, 0, 0, 1];
 pub(crate) const STATION: [u8; 6] = [2, 0, 0, 0, 0, 2];
+
+/// How often sockets are tried that an earlier path may still have, 20 ms apart.
+const BUSY_RETRIES: usize = 500;
 
 /// `server`:eth0 – wan:`middle`:ap – wlan0:`station`, with wan and ap in the bridge br0.
 pub(crate) struct Topology {
@@ -105,18 +106,22 @@ impl Topology {
             mode,
             ..InlineOptions::default()
         };
+        let open = || XdpPath::open("wan", &["ap"], options);
+        let clock = Clock::start();
+        let mut timer = Poller::new().unwrap();
         // The kernel closes the sockets of an earlier path a while after they were dropped.
-        let begin = Instant::now();
-        loop {
-            let open = || XdpPath::open("wan", &["ap"], options);
+        for _ in 0..BUSY_RETRIES {
             match self.middle.run(open).unwrap() {
                 Err(InlineError::Socket { source, .. })
-                    if source.kind() == ErrorKind::ResourceBusy
-                        && begin.elapsed() < Duration::from_secs(10) => {}
+                    if source.kind() == ErrorKind::ResourceBusy => {}
                 opened => return opened,
             }
-            thread::sleep(Duration::from_millis(20));
+            let pause = Duration::from_millis(20);
+            timer
+                .wait(&clock, Some(clock.now().saturating_add(pause)))
+                .unwrap();
         }
+        self.middle.run(open).unwrap()
     }
 }
 
