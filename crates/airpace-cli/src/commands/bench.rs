@@ -20,8 +20,11 @@ use airpace_lab::bench::saturation::{Saturation, vht80};
 use airpace_lab::bench::tcp::{self, Download, TcpComparison};
 use airpace_lab::interrupt::with_signals;
 use airpace_lab::results::EmulatorComparison;
+use airpace_lab::tool::Stop;
 use airpace_sim::transport::tcp::Algorithm;
 use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
+use std::ops::RangeInclusive;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -47,6 +50,54 @@ fn exit_code(check: bool, holds: bool) -> ExitCode {
     } else {
         ExitCode::SUCCESS
     }
+}
+
+/// Refuses MCS that 802.11ac at 80 MHz does not have, another number of them than `count`, and a load
+/// of which nothing would be measured. `what` has the MCS.
+fn check_stations(
+    mcs: &[u8],
+    count: RangeInclusive<usize>,
+    what: &str,
+    (load, ramp): (Duration, Duration),
+) -> anyhow::Result<()> {
+    if !count.contains(&mcs.len()) {
+        let (least, most) = (count.start(), count.end());
+        return Err(bad_input(format!("--mcs: give {least} to {most} {what}")));
+    }
+    for &mcs in mcs {
+        vht80(mcs).map_err(bad_input)?;
+    }
+    if ramp + Duration::from_millis(100) > load {
+        return Err(bad_input(
+            "--ramp: leave at least 100 ms of the load to be measured",
+        ));
+    }
+    Ok(())
+}
+
+/// Measures with the rights that namespaces need, until SIGINT or SIGTERM, after which there is no
+/// result.
+fn uninterrupted<T>(measure: impl FnOnce(&Stop) -> anyhow::Result<T>) -> anyhow::Result<T> {
+    airpace_net::netns::acquire_rights()?;
+    let (result, interrupted) = with_signals(measure)?;
+    if interrupted {
+        return Err(Interrupted.into());
+    }
+    result
+}
+
+/// Prints a result as JSON or as `describe` puts it.
+fn print<T: Serialize>(
+    json: bool,
+    result: &T,
+    describe: impl FnOnce(&T) -> String,
+) -> anyhow::Result<()> {
+    if json {
+        output::json(result)?;
+    } else {
+        output::text(&describe(result))?;
+    }
+    Ok(())
 }
 
 /// Measure this program on this machine.

@@ -1,11 +1,9 @@
 //! `airpace bench ap`.
 
-use super::{EXAMPLES, span};
+use super::{EXAMPLES, print, span, uninterrupted};
 use crate::commands::emulate::scheme;
-use crate::failure::Interrupted;
-use crate::output::{self, Table};
+use crate::output::Table;
 use airpace_lab::bench::ap::{ApComparison, CellFigures, Plan, SchemeFigures, compare};
-use airpace_lab::interrupt::with_signals;
 use airpace_sim::mac::Scheme;
 use clap::Args;
 use std::fmt::Write as _;
@@ -40,17 +38,8 @@ pub(super) fn run(args: &Ap) -> anyhow::Result<ExitCode> {
         plan.schemes.clone_from(&args.schemes);
     }
     (plan.seed, plan.simulate) = (args.seed, !args.no_simulation);
-    airpace_net::netns::acquire_rights()?;
-    let (comparison, interrupted) = with_signals(|stop| compare(&plan, stop))?;
-    if interrupted {
-        return Err(Interrupted.into());
-    }
-    let comparison = comparison?;
-    if args.json {
-        output::json(&comparison)?;
-    } else {
-        output::text(&describe(&comparison))?;
-    }
+    let comparison = uninterrupted(|stop| compare(&plan, stop))?;
+    print(args.json, &comparison, describe)?;
     Ok(ExitCode::SUCCESS)
 }
 

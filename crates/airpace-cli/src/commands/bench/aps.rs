@@ -1,16 +1,12 @@
 //! `airpace bench aps`.
 
-use super::{EXAMPLES, exit_code};
+use super::{EXAMPLES, check_stations, exit_code, print, uninterrupted};
 use crate::commands::demo;
-use crate::failure::{Interrupted, bad_input};
-use crate::output::{self, Table};
+use crate::output::Table;
 use airpace_config::quantity::Span;
 use airpace_lab::bench::aps::{ApsComparison, ApsPlan, OWN_BOX_BAR, compare};
-use airpace_lab::bench::saturation::vht80;
-use airpace_lab::interrupt::with_signals;
 use clap::Args;
 use std::process::ExitCode;
-use std::time::Duration;
 
 /// Several access points behind one in-line box, against each with a box of its own, with kernel TCP
 /// over the emulated access points.
@@ -38,17 +34,8 @@ pub(super) struct Aps {
 }
 
 pub(super) fn run(args: &Aps) -> anyhow::Result<ExitCode> {
-    if !(2..=8).contains(&args.mcs.len()) {
-        return Err(bad_input("--mcs: give 2 to 8 access points"));
-    }
-    for &mcs in &args.mcs {
-        vht80(mcs).map_err(bad_input)?;
-    }
-    if args.ramp.0 + Duration::from_millis(100) > args.load.0 {
-        return Err(bad_input(
-            "--ramp: leave at least 100 ms of the load to be measured",
-        ));
-    }
+    let times = (args.load.0, args.ramp.0);
+    check_stations(&args.mcs, 2..=8, "access points", times)?;
     let plan = ApsPlan {
         program: demo::program()?,
         mcs: args.mcs.clone(),
@@ -56,17 +43,8 @@ pub(super) fn run(args: &Aps) -> anyhow::Result<ExitCode> {
         ramp: args.ramp.0,
         seed: args.seed,
     };
-    airpace_net::netns::acquire_rights()?;
-    let (comparison, interrupted) = with_signals(|stop| compare(&plan, stop))?;
-    if interrupted {
-        return Err(Interrupted.into());
-    }
-    let comparison = comparison?;
-    if args.json {
-        output::json(&comparison)?;
-    } else {
-        output::text(&describe(&comparison))?;
-    }
+    let comparison = uninterrupted(|stop| compare(&plan, stop))?;
+    print(args.json, &comparison, describe)?;
     Ok(exit_code(args.check, comparison.holds))
 }
 

@@ -1,17 +1,13 @@
 //! `airpace bench forged`.
 
-use super::{EXAMPLES, exit_code};
+use super::{EXAMPLES, check_stations, exit_code, print, uninterrupted};
 use crate::commands::demo;
-use crate::failure::{Interrupted, bad_input};
-use crate::output::{self, Table};
+use crate::output::Table;
 use airpace_config::quantity::Span;
 use airpace_lab::bench::forged::{ForgedComparison, ForgedPlan, PING_BAR, SENSOR_NAMES, compare};
-use airpace_lab::bench::saturation::vht80;
-use airpace_lab::interrupt::with_signals;
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 /// Frames that an attacker's radio forges, against the same run without them, with kernel TCP over
 /// the emulated access point.
@@ -48,17 +44,8 @@ pub(super) struct Forged {
 }
 
 pub(super) fn run(args: &Forged) -> anyhow::Result<ExitCode> {
-    if !(1..=8).contains(&args.mcs.len()) {
-        return Err(bad_input("--mcs: give 1 to 8 stations"));
-    }
-    for &mcs in &args.mcs {
-        vht80(mcs).map_err(bad_input)?;
-    }
-    if args.ramp.0 + Duration::from_millis(100) > args.load.0 {
-        return Err(bad_input(
-            "--ramp: leave at least 100 ms of the load to be measured",
-        ));
-    }
+    let times = (args.load.0, args.ramp.0);
+    check_stations(&args.mcs, 1..=8, "stations", times)?;
     let plan = ForgedPlan {
         program: demo::program()?,
         mcs: args.mcs.clone(),
@@ -69,17 +56,8 @@ pub(super) fn run(args: &Forged) -> anyhow::Result<ExitCode> {
         out: args.out.clone(),
         seed: args.seed,
     };
-    airpace_net::netns::acquire_rights()?;
-    let (comparison, interrupted) = with_signals(|stop| compare(&plan, stop))?;
-    if interrupted {
-        return Err(Interrupted.into());
-    }
-    let comparison = comparison?;
-    if args.json {
-        output::json(&comparison)?;
-    } else {
-        output::text(&describe(&comparison))?;
-    }
+    let comparison = uninterrupted(|stop| compare(&plan, stop))?;
+    print(args.json, &comparison, describe)?;
     Ok(exit_code(args.check, comparison.holds))
 }
 

@@ -1,8 +1,8 @@
 //! `airpace bench mixed`.
 
-use super::{EXAMPLES, exit_code};
+use super::{EXAMPLES, exit_code, print};
 use crate::commands::demo;
-use crate::output::{self, Table};
+use crate::output::Table;
 use airpace_config::quantity::Span;
 use airpace_lab::bench::mixed::{ARMS, CELLS, MixedComparison, MixedRow, compare};
 use airpace_lab::demo::DemoOptions;
@@ -42,11 +42,7 @@ pub(super) fn run(args: &Mixed) -> anyhow::Result<ExitCode> {
     (options.load, options.ramp) = (args.load.0, args.ramp.0);
     options.seed = args.seed;
     let comparison = compare(&demo::measure(&options)?);
-    if args.json {
-        output::json(&comparison)?;
-    } else {
-        output::text(&describe(&comparison))?;
-    }
+    print(args.json, &comparison, describe)?;
     Ok(exit_code(args.check, comparison.holds))
 }
 
