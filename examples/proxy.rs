@@ -12,14 +12,14 @@
 //!    3        127   127     7114  controlled
 //!    4        177   177     8756  controlled
 //!    5        226   226    10298  controlled
-//!    6        250   226    11814  controlled
-//!    7        276   226    13304  controlled
+//!    6        250   226    11816  controlled
+//!    7        276   226    13306  controlled
 //!    8        370    83    14843  conservative
 //!    9        420    84    16329  conservative
 //!   10        470    83    17766  conservative
 //!   11        519  10233     8816  unshaped
-//!   12        618  1000     9191  unshaped
-//!   13        716  1000     9468  unshaped
+//!   12        618  1000     9192  unshaped
+//!   13        716  1000     9469  unshaped
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
