@@ -65,6 +65,9 @@ pub(super) struct Sample {
     pub(super) longest_frame: Option<f64>,
     /// Whether a box has observed the station, rather than its agent.
     pub(super) is_passive: bool,
+    /// Whether a radio near the access point heard the answers to the frames. Frames that were lost
+    /// as a whole have none.
+    pub(super) is_overheard: bool,
     /// Waiting time of the packets, if it was measured.
     pub(super) wait: Option<Wait>,
     /// Seconds from a frame's last packet to the station's answer, if they were measured.
@@ -117,6 +120,7 @@ impl Sample {
                 / length_s,
             frames_told: report.source <= LevelSource::Tsft,
             is_passive: report.sensor != Sensor::Agent,
+            is_overheard: report.sensor == Sensor::BlockAck,
             longest_frame: (report.longest_frame > 0).then(|| f64::from(report.longest_frame)),
             wait: report.wait.map(|wait| Wait {
                 mean_s: wait.mean.as_secs_f64(),

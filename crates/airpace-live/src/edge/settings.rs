@@ -2,7 +2,7 @@
 
 use crate::control;
 use airpace_api::config::EdgeConfig;
-use airpace_core::control::{LawConfig, WaterfillConfig};
+use airpace_core::control::LawConfig;
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_edge::inline::{InlineConfig, KnownStation, MediumConfig};
 use airpace_edge::proxy::{Pacing, ProxyConfig};
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 pub(super) fn inline(config: &EdgeConfig) -> InlineConfig {
     let mut proxy = control::proxy_config(&config.control, &config.queue, config.l4s);
     if let Pacing::Law(LawConfig::Waterfill(law)) = &mut proxy.pacing {
-        law.uplink_part = WaterfillConfig::IN_LINE_UPLINK_PART;
+        law.set_in_line();
     }
     InlineConfig {
         proxy: ProxyConfig {

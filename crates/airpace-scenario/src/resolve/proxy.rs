@@ -5,7 +5,7 @@ use super::network::Network;
 use crate::file::{FlowKind, Interactive, NoLaw, NodeKind, Proxy, Reports};
 use airpace_config::choice::Extended;
 use airpace_config::document::{KeyError, refuse};
-use airpace_core::control::{Goal, LawConfig, StreamConfig, WaterfillConfig};
+use airpace_core::control::{Goal, LawConfig, StreamConfig};
 use airpace_core::phy::AccessCategory;
 use airpace_core::queue::{CoDelConfig, FqCoDelConfig, L4sConfig};
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES as UDP_HEADERS;
@@ -53,7 +53,7 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
     if let Pacing::Law(LawConfig::Waterfill(law)) = &mut base.edge.pacing
         && in_line
     {
-        law.uplink_part = WaterfillConfig::IN_LINE_UPLINK_PART;
+        law.set_in_line();
     }
     let takes_news = matches!(base.edge.pacing, Pacing::Law(LawConfig::Waterfill(_)));
     let queue = FqCoDelConfig {

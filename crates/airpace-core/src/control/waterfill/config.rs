@@ -12,9 +12,11 @@ pub struct WaterfillConfig {
     /// Time within which 95 of 100 packets are to pass the access point, waiting included; `None`
     /// leaves the price as it is, otherwise the law moves the price.
     pub latency: Option<Duration>,
-    /// Largest mean number of packets per frame to any station (N̄); `None` takes 0.8 of the longest
-    /// frame, so that varying frames stay below it.
+    /// Largest mean number of packets per frame to any station (N̄); `None` leaves `longest_share`.
     pub level_limit: Option<f64>,
+    /// Largest target level as a share of the longest frame, 0.1 to 1, so that varying frames stay
+    /// below the longest.
+    pub longest_share: f64,
     /// Largest mean round time (T̄); `None` leaves the other bounds.
     pub delay_target: Option<Duration>,
     /// Share of the delay target that is kept as a margin, so that noise does not push the mean
@@ -35,6 +37,10 @@ pub struct WaterfillConfig {
     /// What a frame from a station takes without its payload, as a part of `frame_overhead`, 0 to 1.
     /// The default, 1, suits agents that gather acknowledgements; see [`Self::IN_LINE_UPLINK_PART`].
     pub uplink_part: f64,
+    /// Whether stations answer each frame with one of their own, as where acknowledgements leave as
+    /// they come. One answer per frame is then overhead of the round, of which longer frames cause
+    /// less; other frames of stations take a share of the time whatever the access point does.
+    pub answered: bool,
     /// Weight of a new overhead measurement that differs from the estimate by noise only.
     pub quiet_gain: f64,
     /// Least rate to any station, packets per second: a station that is sent nothing reports
@@ -48,6 +54,7 @@ impl Default for WaterfillConfig {
             price: Aim::Balanced.price(),
             latency: None,
             level_limit: None,
+            longest_share: 0.8,
             delay_target: None,
             delay_margin: 0.005,
             frame_level: 64.0,
@@ -56,6 +63,7 @@ impl Default for WaterfillConfig {
             assumed_phy_bps: 6.5e6,
             frame_overhead: Duration::from_micros(200),
             uplink_part: 1.0,
+            answered: false,
             quiet_gain: 0.15,
             floor_pps: 20.0,
         }
@@ -66,6 +74,19 @@ impl WaterfillConfig {
     /// `uplink_part` of a box in the wire, where acknowledgements leave as they come: AIFS, preamble,
     /// SIFS and answer. The back-off of so many frames runs at the same time as the access point's.
     pub const IN_LINE_UPLINK_PART: f64 = 0.65;
+
+    /// `longest_share` of a box in the wire. TCP whose acknowledgements nobody gathers fills frames to
+    /// about 0.85 of the target (measured on the emulated access point), and stations at their limit
+    /// would lose airtime to those below it.
+    const IN_LINE_LONGEST_SHARE: f64 = 0.9;
+
+    /// Adapts the configuration to a box in the wire, which nothing on the stations helps with their
+    /// acknowledgements.
+    pub fn set_in_line(&mut self) {
+        self.longest_share = Self::IN_LINE_LONGEST_SHARE;
+        self.uplink_part = Self::IN_LINE_UPLINK_PART;
+        self.answered = true;
+    }
 
     /// Checks every value. Only measurements show whether the delay target can be met: see
     /// [`Diagnostics::smallest_delay_s`](super::super::Diagnostics::smallest_delay_s).
@@ -81,6 +102,7 @@ impl WaterfillConfig {
         if let Some(limit) = self.level_limit {
             within("level_limit", limit, 1.0, self.frame_level)?;
         }
+        within("longest_share", self.longest_share, 0.1, 1.0)?;
         if let Some(target) = self.delay_target {
             positive("delay_target", target.as_secs_f64())?;
         }

@@ -18,9 +18,6 @@ use airpace_units::Time;
 /// Slots without a report after which a station's last measurements no longer count. An agent that
 /// has little to tell extends a slot to four.
 const SILENT_SLOTS: f64 = 4.5;
-/// Largest target level as a share of the longest frame, so that varying frames stay below the
-/// longest: 51 of 64.
-const TARGET_SHARE: f64 = 0.8;
 /// The gap across the boundary of two slots counts if it is at most this many times the mean gap
 /// within the slot.
 const FIRST_GAP_MAX: f64 = 2.5;
@@ -37,6 +34,9 @@ const REPEATS_GAINS: [f64; 2] = [0.1, 1.0];
 /// Upper bound of [`StationEstimate::repeats`]. If more than every other frame is lost, the counts
 /// are not reliable.
 const REPEATS_MAX: f64 = 2.0;
+/// Share of frames that collide with a station's answer to the frame before, if both wait for the
+/// channel at the same time: they begin in the same slot of CWmin + 1 = 16 (802.11-2020 §10.23.2.2).
+const COLLIDED_SHARE: f64 = 1.0 / 16.0;
 /// Weight of one slot in the share of the time that uplink frames take.
 const UPLINK_GAIN: f64 = 0.3;
 /// Weight of one slot in the rate of the packets that need not wait.
@@ -92,6 +92,9 @@ pub(super) struct StationEstimate {
     /// Packets received per packet that the level counts. It exceeds 1 where whole frames are lost,
     /// as in collisions, and sent again.
     repeats: f64,
+    /// Transmissions per packet received that were lost with a whole frame in a collision, where
+    /// the sensor cannot see them.
+    collided: f64,
     airtime_s: f64,
     /// What is believed of the airtime that the station claims.
     pub(super) credit: Credit,
@@ -159,6 +162,7 @@ impl StationEstimate {
             packet_bytes: config.packet_bytes,
             transmissions: 1.0,
             repeats: 1.0,
+            collided: 0.0,
             airtime_s: 0.0,
             credit: Credit::new(1.0 / config.assumed_phy_bps),
             backlogged: true,
@@ -293,13 +297,33 @@ impl StationEstimate {
         self.demand_pps = self.demand_pps.max(sample.received_pps);
         let quiet_pps = (sample.received_pps - sample.held_pps).max(0.0);
         self.quiet_pps += QUIET_GAIN * (quiet_pps - self.quiet_pps);
+        self.account_uplink(sample, config);
+        self.account(sample, config);
+    }
+
+    /// Updates what the station's own frames take: a share of the time, and bytes per packet that it
+    /// receives.
+    fn account_uplink(&mut self, sample: &Sample, config: &WaterfillConfig) {
+        let answers_per_s = if config.answered {
+            (sample.frames / sample.length_s).min(sample.uplink_frames_per_s)
+        } else {
+            0.0
+        };
+        let other_frames_per_s = sample.uplink_frames_per_s - answers_per_s;
+        if sample.frames > 0.0 {
+            let collided = if sample.is_overheard {
+                COLLIDED_SHARE * answers_per_s * sample.length_s / sample.frames
+            } else {
+                0.0
+            };
+            self.collided += UPLINK_GAIN * (collided - self.collided);
+        }
         let uplink_share =
-            sample.uplink_frames_per_s * config.uplink_part * config.frame_overhead.as_secs_f64()
+            other_frames_per_s * config.uplink_part * config.frame_overhead.as_secs_f64()
                 + 8.0 * sample.uplink_bytes_per_s / self.phy_bps;
         self.uplink_share += UPLINK_GAIN * (uplink_share - self.uplink_share);
         let answer_bytes = sample.uplink_bytes_per_s / sample.received_pps.max(1.0);
         self.answer_bytes += UPLINK_GAIN * (answer_bytes.min(ANSWER_MOST) - self.answer_bytes);
-        self.account(sample, config);
     }
 
     /// Updates the packets received per packet that the level counts. Both are summed before they
@@ -345,8 +369,8 @@ impl StationEstimate {
         // Of the packets received, the share 1 − 1/repeats was in frames that were lost as a whole
         // before.
         let lost_frames = 1.0 - 1.0 / self.repeats;
-        self.airtime_s =
-            packet_airtime_s(self.packet_bytes, self.phy_bps) * (self.transmissions + lost_frames);
+        self.airtime_s = packet_airtime_s(self.packet_bytes, self.phy_bps)
+            * (self.transmissions + lost_frames + self.collided);
     }
 
     /// Largest number of packets in a frame to this station: limited by the window, the duration,
@@ -362,7 +386,7 @@ impl StationEstimate {
 
     /// Largest level that the law may aim at.
     pub(super) fn level_limit(&self, config: &WaterfillConfig) -> f64 {
-        let below_longest = (TARGET_SHARE * self.longest_frame(config)).max(1.0);
+        let below_longest = (config.longest_share * self.longest_frame(config)).max(1.0);
         config
             .level_limit
             .map_or(below_longest, |limit| limit.min(below_longest))

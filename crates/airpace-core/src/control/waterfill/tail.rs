@@ -31,15 +31,20 @@ const INFEASIBLE_SLOTS: f64 = 20.0;
 /// A latency that is exceeded by less than this factor counts as met.
 const MISSED_FACTOR: f64 = 1.1;
 
-/// The longest waiting time counts up to this factor above the second longest.
-const ALONE_FACTOR: f64 = 1.1;
-/// The same where there are only two.
-const PAIR_FACTOR: f64 = 2.0;
+/// Where at least this many stations tell their waiting times, what one of them alone tells moves the
+/// price only so far ...
+const CROWD_LEAST: usize = 3;
+/// ... that all get this much less: rates are in proportion to 1 / (1 + κ).
+const COST_MOST: f64 = 1.08;
+/// The longest waiting time is not one of a station alone up to this factor above the second longest.
+const SECOND_FACTOR: f64 = 1.1;
 
 /// The price of delay as it is now.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tail {
     price: f64,
+    /// The price without what one station alone tells.
+    shared_price: f64,
     /// Slots for which the price has been at its upper bound in vain.
     missed_slots: f64,
     worst_s: Option<f64>,
@@ -52,6 +57,7 @@ impl Tail {
     pub(super) const fn new(config: &WaterfillConfig) -> Self {
         Self {
             price: config.price,
+            shared_price: config.price,
             missed_slots: 0.0,
             worst_s: None,
             observed: None,
@@ -77,10 +83,11 @@ impl Tail {
         stations: &[StationEstimate],
         round_s: f64,
     ) {
-        self.worst_s = worst_credible(stations);
+        let waits = Waits::of(stations);
+        self.worst_s = waits.map(|waits| waits.worst_s);
         // Without a price, or without measured waiting times, there is nothing to move.
-        let (Some(worst_s), true) = (self.worst_s, config.price > 0.0) else {
-            self.price = config.price;
+        let (Some(Waits { worst_s, shared_s }), true) = (waits, config.price > 0.0) else {
+            (self.price, self.shared_price) = (config.price, config.price);
             return;
         };
         let (target_s, least, most) = match config.latency {
@@ -95,15 +102,24 @@ impl Tail {
             .map_or(0.0, |last| now.saturating_since(last).as_secs_f64());
         self.observed = Some(now);
         let slots = elapsed_s / GAIN_SLOT_S;
-        let error = (worst_s.max(1e-6) / target_s)
-            .ln()
-            .clamp(-ERROR_MOST, ERROR_MOST);
-        let gain = GAINS[usize::from(error < 0.0)] * slots.min(SLOTS_MOST);
-        self.price = (self.price * (gain * error).exp()).clamp(least, most);
+        let moved = |price: f64, wait_s: f64| {
+            let error = (wait_s.max(1e-6) / target_s)
+                .ln()
+                .clamp(-ERROR_MOST, ERROR_MOST);
+            let gain = GAINS[usize::from(error < 0.0)] * slots.min(SLOTS_MOST);
+            (price * (gain * error).exp()).clamp(least, most)
+        };
+        self.shared_price = moved(self.shared_price, shared_s);
+        let bound = if shared_s < worst_s {
+            most.min(COST_MOST * (1.0 + self.shared_price) - 1.0)
+        } else {
+            most
+        };
+        self.price = moved(self.price, worst_s).min(bound);
         let missed = config
             .latency
             .is_some_and(|latency| worst_s > MISSED_FACTOR * latency.as_secs_f64());
-        self.missed_slots = if missed && self.price >= most {
+        self.missed_slots = if missed && self.price >= bound {
             self.missed_slots + slots
         } else {
             0.0
@@ -111,23 +127,33 @@ impl Tail {
     }
 }
 
-/// Longest 95th percentile of the waiting times in seconds that moves the price.
-///
-/// Rounds are the same for all stations, and the price answers for rounds. So a wait far beyond what
-/// another station sees is that station's own: a queue, which is drained, or retransmissions, or a
-/// path before the access point, or an invention.
-fn worst_credible(stations: &[StationEstimate]) -> Option<f64> {
-    let mut waits: Vec<f64> = stations
-        .iter()
-        .filter(|station| station.elsewhere.cap_pps().is_none())
-        .filter_map(StationEstimate::wait_p95_s)
-        .collect();
-    waits.sort_by(|a, b| b.total_cmp(a));
-    match waits[..] {
-        [] => None,
-        [only] => Some(only),
-        // Two stations cannot be told apart by what they say of each other.
-        [longest, second] => Some(longest.min(PAIR_FACTOR * second)),
-        [longest, second, ..] => Some(longest.min(ALONE_FACTOR * second)),
+/// Longest waiting times that move the price, 95th percentiles in seconds.
+#[derive(Clone, Copy, Debug)]
+struct Waits {
+    /// The longest that any station tells.
+    worst_s: f64,
+    /// The longest that no station tells alone.
+    shared_s: f64,
+}
+
+impl Waits {
+    /// Takes the waiting times of the stations; `None` if none is measured.
+    ///
+    /// Rounds are the same for all stations, so shorter ones help whoever waits longest. But a wait
+    /// that one station alone tells may be its own retransmissions, or an invention.
+    fn of(stations: &[StationEstimate]) -> Option<Self> {
+        let mut waits: Vec<f64> = stations
+            .iter()
+            .filter(|station| station.elsewhere.cap_pps().is_none())
+            .filter_map(StationEstimate::wait_p95_s)
+            .collect();
+        waits.sort_by(|a, b| b.total_cmp(a));
+        let worst_s = *waits.first()?;
+        let shared_s = if waits.len() >= CROWD_LEAST {
+            worst_s.min(SECOND_FACTOR * waits[1])
+        } else {
+            worst_s
+        };
+        Some(Self { worst_s, shared_s })
     }
 }
