@@ -33,10 +33,6 @@ const ROUND_OVER_TRANSITS: f64 = 1.15;
 const ROUND_OVER_TRANSITS_MOST: f64 = 1.5;
 /// From this share of the time on, other networks' use of the channel is allowed for.
 const FOREIGN_LEAST: f64 = 0.1;
-/// Where acknowledgements leave as they come, rather than a few times per slot as from an agent, they
-/// collide with frames and delay them: the overhead of a frame is larger by this factor (simulation
-/// of one to ten stations).
-const CONTENDED: f64 = 1.27;
 
 /// One station's contribution to the round.
 #[derive(Clone, Copy)]
@@ -151,7 +147,7 @@ pub(super) fn unseen_packet_s(
     let left_s = payload_s + assumed_s * time_s;
     let usual_s = usual_s.unwrap_or(TRANSIT_USUAL_S);
     // What a seen frame takes beside its payload may be more than was assumed for it and its answer.
-    let assumed_frame_s = (CONTENDED + WaterfillConfig::IN_LINE_UPLINK_PART) * overhead_s;
+    let assumed_frame_s = (1.0 + WaterfillConfig::IN_LINE_UPLINK_PART) * overhead_s;
     let beyond_s = (usual_s - assumed_frame_s).max(0.0);
     let mut seen_s = 0.0;
     for part in parts.iter().filter(|part| part.is_unknown()) {
@@ -323,12 +319,12 @@ impl Round {
         let (mut frames_s, mut uplink, mut known_s) = (0.0, 0.0, 0.0);
         for part in parts {
             let turns = part.turns(time_s);
-            let (contended, uplink_part) = if part.sample.is_passive {
-                (CONTENDED, WaterfillConfig::IN_LINE_UPLINK_PART)
+            let uplink_part = if part.sample.is_passive {
+                WaterfillConfig::IN_LINE_UPLINK_PART
             } else {
-                (1.0, 1.0)
+                1.0
             };
-            frames_s += turns * contended * overhead_s;
+            frames_s += turns * overhead_s;
             uplink += part.frame.uplink_per_s * uplink_part * overhead_s;
             if let Some(bps) = part.sample.phy_bps {
                 known_s += part.bits() / bps * part.frame.level * turns;
@@ -336,7 +332,7 @@ impl Round {
         }
         for part in others.unseen {
             let packets = part.pps * time_s;
-            frames_s += packets.min(1.0) * CONTENDED * overhead_s;
+            frames_s += packets.min(1.0) * overhead_s;
             known_s += packets * part.packet_s;
             let uplink_part = WaterfillConfig::IN_LINE_UPLINK_PART;
             uplink += part.uplink_per_s * uplink_part * overhead_s;

@@ -130,7 +130,7 @@ fn known_rates_are_left_alone() {
 /// A round of frames to stations at these levels and PHY rates in Mbit/s, as a box observes it.
 fn observed(stations: &[(f64, f64)], idle_s: f64, common_s: f64) -> Vec<SlotReport> {
     let packet_s = |mbps: f64| packet_airtime_s(1_500.0, mbps * 1e6);
-    let frame_overhead_s = 1.27 * 214e-6;
+    let frame_overhead_s = 214e-6;
     let payload_s: f64 = stations
         .iter()
         .map(|&(level, mbps)| level * packet_s(mbps))
@@ -204,7 +204,7 @@ fn an_idle_channel_is_not_taken_for_payload() {
 /// the frame.
 fn paced_at(pps: f64, late_s: f64) -> SlotReport {
     let packet_s = packet_airtime_s(1_500.0, 390e6);
-    let frame_overhead_s = 1.27 * 214e-6;
+    let frame_overhead_s = 214e-6;
     let load = (pps * packet_s).min(0.99);
     let round_s = (frame_overhead_s / (1.0 - load)).max(1.8 / pps);
     let level = pps * round_s;
