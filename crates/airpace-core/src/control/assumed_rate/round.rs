@@ -244,13 +244,13 @@ fn divide_by_transits(
     let is_told = round.is_some() && !is_idle && !has_unseen;
     // With other networks on the channel the round is known no better than the transits.
     let is_alone = foreign_share < FOREIGN_LEAST;
+    let most_s = COMMON_MOST * transits_s / frames;
     let least_s = match usual_s {
-        _ if is_told && is_alone => TRANSIT_LEAST_S,
+        // Less would give a station with longer frames, by chance, the higher rate, and so longer ones.
+        _ if is_told && is_alone => TRANSIT_USUAL_S.min(most_s),
         // Rounds have shown too little as long as the others were taken for payload.
-        Some(usual_s) if !is_alone => usual_s
-            .max(TRANSIT_USUAL_S)
-            .min(COMMON_MOST * transits_s / frames),
-        Some(usual_s) => usual_s.min(COMMON_MOST * transits_s / frames),
+        Some(usual_s) if !is_alone => usual_s.max(TRANSIT_USUAL_S).min(most_s),
+        Some(usual_s) => usual_s.min(most_s),
         None if has_unseen || !is_alone => TRANSIT_USUAL_S,
         None => TRANSIT_LEAST_S,
     };
