@@ -46,8 +46,8 @@ MARKERS = {
     "airpace-udp": "<",
 }
 
-MAIN_ARMS = ("cubic", "fqmac-airtime-cubic", "edge-acks", "edge-radio", "edge-agents")
-"""What the overview compares: the access point as it is, a modified one, and the in-line box with each of its sensors."""
+MAIN_ARMS = ("cubic", "bbr", "fqmac-airtime-cubic", "edge-acks", "edge-radio", "edge-agents")
+"""What the overview compares: the access point as it is under Cubic and BBR, a modified one, and the in-line box with each of its sensors."""
 
 STYLE = {
     "axes.grid": True,
