@@ -38,6 +38,9 @@ const CROWD_LEAST: usize = 3;
 const COST_MOST: f64 = 1.08;
 /// The longest waiting time is not one of a station alone up to this factor above the second longest.
 const SECOND_FACTOR: f64 = 1.1;
+/// Of two stations, the longest waiting time counts up to this factor above the other: neither can be
+/// told apart from a liar by what they say of each other.
+const PAIR_FACTOR: f64 = 2.0;
 
 /// The price of delay as it is now.
 #[derive(Clone, Copy, Debug)]
@@ -148,7 +151,10 @@ impl Waits {
             .filter_map(StationEstimate::wait_p95_s)
             .collect();
         waits.sort_by(|a, b| b.total_cmp(a));
-        let worst_s = *waits.first()?;
+        let worst_s = match waits[..] {
+            [longest, second] => longest.min(PAIR_FACTOR * second),
+            _ => *waits.first()?,
+        };
         let shared_s = if waits.len() >= CROWD_LEAST {
             worst_s.min(SECOND_FACTOR * waits[1])
         } else {
