@@ -31,10 +31,8 @@ const INFEASIBLE_SLOTS: f64 = 20.0;
 /// A latency that is exceeded by less than this factor counts as met.
 const MISSED_FACTOR: f64 = 1.1;
 
-/// Where at least this many stations tell their waiting times, what one of them alone tells moves the
-/// price only so far ...
-const CROWD_LEAST: usize = 3;
-/// ... that all get this much less: rates are in proportion to 1 / (1 + κ).
+/// Where three stations or more tell their waiting times, what one of them alone tells costs all of
+/// them at most this factor in rate: rates are in proportion to 1 / (1 + κ).
 const COST_MOST: f64 = 1.08;
 /// The longest waiting time is not one of a station alone up to this factor above the second longest.
 const SECOND_FACTOR: f64 = 1.1;
@@ -133,7 +131,7 @@ impl Tail {
 /// Longest waiting times that move the price, 95th percentiles in seconds.
 #[derive(Clone, Copy, Debug)]
 struct Waits {
-    /// The longest that any station tells.
+    /// The longest that is believed.
     worst_s: f64,
     /// The longest that no station tells alone.
     shared_s: f64,
@@ -151,14 +149,14 @@ impl Waits {
             .filter_map(StationEstimate::wait_p95_s)
             .collect();
         waits.sort_by(|a, b| b.total_cmp(a));
-        let worst_s = match waits[..] {
-            [longest, second] => longest.min(PAIR_FACTOR * second),
-            _ => *waits.first()?,
-        };
-        let shared_s = if waits.len() >= CROWD_LEAST {
-            worst_s.min(SECOND_FACTOR * waits[1])
-        } else {
-            worst_s
+        let (worst_s, shared_s) = match waits[..] {
+            [] => return None,
+            [only] => (only, only),
+            [longest, second] => {
+                let credible_s = longest.min(PAIR_FACTOR * second);
+                (credible_s, credible_s)
+            }
+            [longest, second, ..] => (longest, longest.min(SECOND_FACTOR * second)),
         };
         Some(Self { worst_s, shared_s })
     }
