@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build agent demo demo-check reproduce test test-full validate-ns3 bench frontier soak lint check-all fuzz bpf ci tools packages
+.PHONY: help build agent demo demo-check reproduce test test-full validate-ns3 bench frontier soak lint check-all fuzz bpf book ci tools packages
 
 CARGO ?= cargo
 PYTHON := .venv/bin/python
@@ -64,6 +64,10 @@ frontier: build $(VENV) ## goodput against delay for every rate law over its kno
 
 soak: build packages ## HOURS=1 of a proxy with 1,000 agents and an in-line box under kills, stops, roaming, leaves and joins
 	target/release/airpace bench soak --hours $(or $(HOURS),1) $(if $(AGENTS),--agents $(AGENTS)) $(if $(SEED),--seed $(SEED))
+
+book: ## the documentation as pages: out/book/index.html (installs mdBook into target/tools)
+	@scripts/prepare mdbook
+	target/tools/bin/mdbook build
 
 lint: tools $(VENV) ## formatting, clippy, documentation, spelling, Python, licences, the rules of the tree
 	$(CARGO) fmt --all --check

@@ -1,5 +1,6 @@
 //! All checks, over every file of the tree.
 
+mod book;
 mod errata;
 mod graph;
 mod imports;
@@ -55,6 +56,7 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<Report> {
             source::check(file, &mut report);
         }
     }
+    book::check(root, &files, &mut report);
     errata::check(&files, &mut report);
     Ok(report)
 }
