@@ -139,9 +139,9 @@ pub struct SlotReport {
     pub late: u32,
     /// Waiting time of the packets that arrived in the slot, if it was measured.
     pub wait: Option<WaitingTime>,
-    /// Lower quartile of the time from the composition of a frame to the station's answer, if the
-    /// sensor saw it: what the frame takes on the air, and what is the same for all stations of an
-    /// access point. It is not sent over the network.
+    /// Time from the composition of a frame of the level of this slot to the station's answer, the
+    /// lower quartile over frames, if the sensor saw it: what the frame takes on the air, and what is
+    /// the same for all stations of an access point. It is not sent over the network.
     pub transit: Option<Duration>,
     /// How the level was measured.
     pub source: LevelSource,

@@ -119,6 +119,11 @@ impl<F: Packet> Medium<F> {
         true
     }
 
+    /// When the next frames that a pacer holds back may leave, if any are held back.
+    pub(super) fn release(&self) -> Option<Time> {
+        self.proxy.release()
+    }
+
     /// When [`Medium::handle_timeout`] must be called next.
     pub(super) fn deadline(&self) -> Option<Time> {
         let proxy = self.proxy.deadline();

@@ -314,6 +314,12 @@ impl<F: DownlinkFrame> Inline<F> {
         })
     }
 
+    /// Returns when the next frames that a pacer holds back may leave, if any are held back.
+    #[must_use]
+    pub fn release(&self) -> Option<Time> {
+        self.media.iter().filter_map(Medium::release).min()
+    }
+
     /// Returns when [`Inline::handle_timeout`] and [`Inline::poll`] must be called next.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {

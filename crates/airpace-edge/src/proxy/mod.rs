@@ -298,15 +298,21 @@ impl<P: Packet> Proxy<P> {
         self.events.pop_front()
     }
 
+    /// When the next packets that a pacer holds back may leave, if any are held back.
+    #[must_use]
+    pub fn release(&self) -> Option<Time> {
+        let released = self.turns.next_release();
+        released.map(|release| release.saturating_add(self.gather))
+    }
+
     /// When [`Proxy::handle_timeout`] and [`Proxy::poll`] are to be called next.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         if self.turns.is_ready() {
             return Some(Time::ZERO);
         }
-        let released = self.turns.next_release();
         let deadlines = [
-            released.map(|release| release.saturating_add(self.gather)),
+            self.release(),
             self.bursts.deadline(),
             Some(self.next_decision),
         ];

@@ -222,6 +222,7 @@ impl RunningEdge {
             };
             waiter.wait(Turn {
                 deadline,
+                release: self.inline.release(),
                 moved_frames: received > 0 || self.sent > sent_before,
                 has_more: received >= BATCH || is_blocked,
             })?;

@@ -35,6 +35,8 @@ pub(super) struct Waiter {
 pub(super) struct Turn {
     /// When something must be done next.
     pub(super) deadline: Time,
+    /// When the next frames that a pacer holds back may leave, if any are held back.
+    pub(super) release: Option<Time>,
     /// Whether it moved frames.
     pub(super) moved_frames: bool,
     /// Whether more frames may be taken at once.
@@ -97,10 +99,10 @@ impl Waiter {
 
 /// How long after the beginning of a turn the next may begin.
 fn pause_after(turn: Turn, began: Time) -> Duration {
-    let is_due_soon = turn.deadline <= began.saturating_add(PACED_GAP);
+    let is_due_soon = |release| release <= began.saturating_add(PACED_GAP);
     if turn.has_more {
         Duration::ZERO
-    } else if is_due_soon {
+    } else if turn.release.is_some_and(is_due_soon) {
         PACED_GAP
     } else if turn.moved_frames {
         PASSING_GAP
@@ -118,6 +120,7 @@ mod tests {
     fn turn() -> Turn {
         Turn {
             deadline: Time::from_millis(50),
+            release: None,
             moved_frames: false,
             has_more: false,
         }
@@ -144,10 +147,22 @@ mod tests {
 
     #[test]
     fn releases_of_pacers_are_gathered() {
+        let due = BEGAN + Duration::from_micros(60);
         let paced = Turn {
-            deadline: BEGAN + Duration::from_micros(60),
+            deadline: due,
+            release: Some(due),
             ..turn()
         };
         assert_eq!(pause_after(paced, BEGAN), PACED_GAP);
+    }
+
+    #[test]
+    fn the_end_of_a_slot_does_not_hold_up_frames_that_pass() {
+        let ending = Turn {
+            deadline: BEGAN + Duration::from_micros(60),
+            moved_frames: true,
+            ..turn()
+        };
+        assert_eq!(pause_after(ending, BEGAN), PASSING_GAP);
     }
 }

@@ -11,6 +11,7 @@
 //! which is stable for `T < 2c`. A slow station may be given a target that the longest frame
 //! duration cannot hold, which only its losses show.
 
+mod alike;
 mod foreign;
 mod intercept;
 mod round;

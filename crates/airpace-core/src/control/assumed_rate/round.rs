@@ -5,7 +5,9 @@ use super::super::roster::packet_airtime_s;
 use super::super::sample::Sample;
 use super::super::waterfill::UPLINK_MOST;
 use super::RANGE_BPS;
+use super::alike::drawn_together;
 use crate::report::SlotReport;
+use crate::sensor::ack_burst::TRANSIT_COMMON;
 use airpace_units::StationId;
 
 /// IP bytes of a packet if nothing tells its size.
@@ -15,9 +17,9 @@ const AGGREGATED_LEVEL: f64 = 1.2;
 /// What a transit holds besides the frame's payload, at the least: preamble, SIFS and block ack of
 /// the frame, AIFS, backoff and preamble of the acknowledgements, seconds.
 const TRANSIT_LEAST_S: f64 = 200e-6;
-/// What it holds usually (see [`crate::sensor::ack_burst`]): where some stations' frames are not seen,
+/// What it holds usually, and is taken to hold by the sensor: where some stations' frames are not seen,
 /// the payload of the round does not tell.
-const TRANSIT_USUAL_S: f64 = 310e-6;
+const TRANSIT_USUAL_S: f64 = TRANSIT_COMMON.as_secs_f64();
 /// A packet waits for half a round on average until the frame in which it leaves. If it waits for
 /// less than this share of the time between frames, that is not a round.
 const WAITED_SHARE: f64 = 0.25;
@@ -270,14 +272,23 @@ fn divide_by_transits(
             0.0
         }
     };
-    let packet_s = |part: &RoundPart| {
+    let bit_s = |part: &RoundPart| {
+        if let Some(bps) = part.sample.phy_bps {
+            return Some(1.0 / bps);
+        }
         let transit = part.frame.transit?;
         let payload_s = scale * (transit.seconds - common_s).max(payload_least_s);
-        let packet_s = (payload_s / transit.level).max(part.bits() / RANGE_BPS.1);
-        part.is_unknown().then_some(packet_s)
+        let packet_s = payload_s / transit.level;
+        Some((packet_s / part.bits()).max(1.0 / RANGE_BPS.1))
+    };
+    let bits_s: Vec<Option<f64>> = parts.iter().map(bit_s).collect();
+    let packet_s = |(idx, part): (usize, &RoundPart)| {
+        let own_s = bits_s[idx].filter(|_| part.is_unknown())?;
+        let others_s = (0..parts.len()).filter_map(|other| bits_s[other].filter(|_| other != idx));
+        Some(part.bits() * drawn_together(own_s, others_s))
     };
     Division {
-        packet_s: parts.iter().map(packet_s).collect(),
+        packet_s: parts.iter().enumerate().map(packet_s).collect(),
         common_s: (is_told && is_alone && frames > 0.0).then_some(common_s),
         is_idle,
         foreign_share: round

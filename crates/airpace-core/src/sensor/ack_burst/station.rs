@@ -2,7 +2,7 @@
 
 use super::estimate::Observed;
 use super::flow::{Arrived, Flow, TICK_S};
-use super::transit::Transits;
+use super::transit::{Begin, Transits};
 use super::{DownlinkPacket, UplinkAck};
 use crate::sensor::burst_gap::BurstGap;
 use crate::sensor::connections::Connections;
@@ -37,9 +37,14 @@ struct Burst {
     /// When the station wrote its first acknowledgement, and by how much later the latest one, on
     /// the station's clock in seconds.
     written_s: Option<(f64, f64)>,
-    /// When its first acknowledgement came, and from when on its last frame was on the air: the last
-    /// packet was handed over, and the frame before had been answered.
-    answers: Option<(Time, Time)>,
+    /// When its first acknowledgement came.
+    answered: Option<Time>,
+    /// When the last packet that it acknowledges was handed over.
+    sent: Time,
+    /// When another station answered the frame before, if one did.
+    others: Option<Time>,
+    /// Segments that it acknowledges.
+    segments: u32,
 }
 
 /// One station.
@@ -114,8 +119,14 @@ impl StationBursts {
 
     /// Ends the burst that runs.
     fn end_burst(&mut self) {
-        if let Some((answered, composed)) = self.burst.answers {
-            self.transits.add(answered.saturating_since(composed));
+        let burst = self.burst;
+        if let Some(answered) = burst.answered {
+            let (from, begin) = match burst.others {
+                Some(others) if others >= burst.sent => (others, Begin::AnswerOfOthers),
+                _ => (burst.sent, Begin::HandedOver),
+            };
+            let transit = answered.saturating_since(from);
+            self.transits.add(transit, burst.segments, begin);
         }
         self.burst = Burst {
             number: self.burst.number + 1,
@@ -155,11 +166,14 @@ impl StationBursts {
         self.observed.stamped += f64::from(u8::from(written_s.is_some()));
         self.observed.repeats += f64::from(u8::from(repeats));
         self.observed.segments += f64::from(segments);
+        self.burst.segments += segments;
         self.bytes += bytes + HEADER_BYTES * u64::from(segments);
         if let Some(sent) = last_sent {
-            let composed = others.map_or(sent, |others| others.max(sent));
-            let (first, latest) = self.burst.answers.unwrap_or((now, composed));
-            self.burst.answers = Some((first, latest.max(sent)));
+            if self.burst.answered.is_none() {
+                self.burst.answered = Some(now);
+                self.burst.others = others;
+            }
+            self.burst.sent = self.burst.sent.max(sent);
         }
         let begins = !core::mem::replace(&mut self.burst.acknowledges, true);
         if begins {
@@ -203,7 +217,7 @@ impl StationBursts {
             bytes: core::mem::take(&mut self.bytes),
             span: None,
             confidence: 0.0,
-            transit: self.transits.close(),
+            transit: None,
         };
         if estimate.confidence > 0.0 && observed.bursts > 0.0 {
             let frames = observed.bursts * estimate.frames_per_burst + self.frames_carried;
@@ -221,6 +235,9 @@ impl StationBursts {
                 closed.frames,
             );
             closed.confidence = estimate.confidence;
+            let level = f64::from(closed.packets) / f64::from(closed.frames.max(1));
+            let segments = level / self.recent.packets_per_segment();
+            closed.transit = self.transits.close(segments, estimate.frames_per_burst);
         }
         self.before = self.latest;
         self.slot += 1;
