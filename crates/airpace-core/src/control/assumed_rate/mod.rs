@@ -19,7 +19,7 @@ mod tests;
 
 use super::roster::packet_airtime_s;
 use super::sample::Sample;
-use super::{BacklogChange, Diagnostics, LawConfig, RateController};
+use super::{AirEstimate, BacklogChange, Diagnostics, LawConfig, RateController};
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
@@ -344,5 +344,9 @@ impl RateController for AssumeRates {
 
     fn diagnostics(&self) -> Diagnostics {
         self.law.diagnostics()
+    }
+
+    fn station_estimate(&self, station: StationId) -> Option<AirEstimate> {
+        self.law.station_estimate(station)
     }
 }
