@@ -138,16 +138,25 @@ impl StationStatus<'_> {
         recent.held_share >= HELD_SHARE && (is_used || has_queue)
     }
 
-    /// The reason if the law has found the bottleneck between the box and the access point.
-    fn path_limit(&self) -> Option<String> {
-        let air = self.air.as_ref()?;
-        let cap_pps = air.cap_pps.filter(|_| self.recent.sent_bps >= BUSY_BPS)?;
+    /// Returns what the path to the access point carries, bits per second, if the law has found the
+    /// bottleneck there.
+    #[must_use]
+    pub fn path_limit_bps(&self) -> Option<f64> {
+        let cap_pps = self.air?.cap_pps?;
         let packet_bits = self.recent.sent_bps / self.recent.sent_pps.max(1e-9);
-        Some(format!(
-            "the bottleneck is between the box and the access point, not on the air: about {} pass \
-             there, and packets above that wait or are lost on the way",
-            rate(cap_pps * packet_bits)
-        ))
+        Some(cap_pps * packet_bits)
+    }
+
+    /// The reason if the bottleneck is between the box and the access point.
+    fn path_limit(&self) -> Option<String> {
+        let limit_bps = self.path_limit_bps()?;
+        (self.recent.sent_bps >= BUSY_BPS).then(|| {
+            format!(
+                "the bottleneck is between the box and the access point, not on the air: about {} \
+                 pass there, and packets above that wait or are lost on the way",
+                rate(limit_bps)
+            )
+        })
     }
 
     /// The reason if a queue stands between the servers and the box.
