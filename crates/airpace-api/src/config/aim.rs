@@ -120,7 +120,7 @@ mod tests {
             ("", "10 ms"),
             ("10", "with its unit"),
             ("0 ms", "1 ms to 10 s"),
-            ("1 h", "1 ms"),
+            ("11 s", "1 ms to 10 s"),
         ] {
             let error = control.set_aim(text).expect_err(text).to_string();
             assert!(error.contains(advice), "{text}: {error}");

@@ -78,10 +78,13 @@ impl StationStatus<'_> {
     #[must_use]
     pub fn limit(&self, passing: Option<&str>) -> Limit {
         let (by, mut reason) = self.judge(passing);
-        // The loss is in the sentence already where it is what limits.
-        if by != LimitedBy::SensorLost
-            && let Some(lost) = self.lost
-        {
+        // The loss is in the sentence already where it is what limits. That of a sensor which needs
+        // traffic says nothing without traffic.
+        let is_told = |lost: &LostSensor| {
+            by != LimitedBy::SensorLost
+                && (by != LimitedBy::Idle || lost.sensor != Sensor::AckBurst)
+        };
+        if let Some(lost) = self.lost.filter(is_told) {
             reason.push_str("; ");
             reason.push_str(&self.loss(lost));
         }

@@ -159,7 +159,9 @@ impl StationWatch {
             mix(&mut recent.held_share, held.min(1.0));
         }
         mix(&mut recent.frames_per_s, frames_per_s(view, pps));
-        recent.air_share = view.air.map(|air| {
+        // At an unknown rate a packet may take anything, but no packets take nothing.
+        let is_told = |air: &AirEstimate| air.phy_bps.is_some() || recent.sent_pps < 1.0;
+        recent.air_share = view.air.filter(is_told).map(|air| {
             let packets_share = recent.sent_pps * air.packet_s;
             packets_share + recent.frames_per_s * air.frame_overhead_s + air.uplink_share
         });

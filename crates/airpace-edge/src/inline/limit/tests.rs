@@ -190,6 +190,14 @@ fn a_lost_sensor_limits_while_nothing_replaces_it_and_is_told_in_any_case() {
     station.lost = lost;
     let words = ["fair share", "12 s", "ack-burst observes it instead"];
     assert_limit(&station, LimitedBy::FairShare, &words);
+    let mut idle = unhurried(&unseen, 0.0);
+    idle.lost = lost;
+    assert_limit(&idle, LimitedBy::Idle, &["agent has not reported"]);
+    idle.lost = Some(LostSensor {
+        sensor: Sensor::AckBurst,
+        since: Time::ZERO,
+    });
+    assert!(!idle.limit(None).reason.contains("TCP"));
 }
 
 #[test]
