@@ -240,8 +240,10 @@ fn any_size_of_the_screen_and_any_status_can_be_drawn() {
             screen(shown, width, height);
         }
     }
-    let mut none = EdgeStatus::default();
-    none.passing = Some("eth1 was removed".to_owned());
+    let none = EdgeStatus {
+        passing: Some("eth1 was removed".to_owned()),
+        ..EdgeStatus::default()
+    };
     let mut dashboard = Dashboard::new(true);
     dashboard.take(Ok(none));
     for input in [Input::Up, Input::Down, Input::NextAp, Input::PreviousAp] {
