@@ -6,6 +6,7 @@
 mod args;
 mod bar;
 mod commands;
+mod dashboard;
 #[cfg(test)]
 mod documented;
 mod output;

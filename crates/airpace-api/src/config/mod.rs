@@ -8,6 +8,7 @@
 //! made from these declarations.
 
 mod agent;
+mod aim;
 mod check;
 mod edge;
 mod hide;
@@ -15,6 +16,7 @@ mod law;
 mod proxy;
 
 pub use agent::{AgentConfig, AgentMode, UplinkConfig};
+pub use aim::AimError;
 pub use airpace_config::document::DocumentError;
 pub use check::{ConfigError, MAX_STATIONS};
 pub use edge::{AgentsConfig, ApConfig, Datapath, EdgeConfig, EdgeStationConfig};

@@ -26,11 +26,15 @@ const EXAMPLES: &str = "Examples:
   airpace edge --schema                              every key of the configuration
 
 While it runs:
+  airpace status                                     what limits each station, and why
+  airpace status --watch                             the same as a dashboard
   airpace edge status                                access points and stations, as they stand now
   airpace edge status --json
   airpace edge reload                                read --config again, as SIGHUP does
   airpace edge exempt 3c:22:fb:01:02:03              let a station's frames pass unpaced
   airpace edge exempt 3c:22:fb:01:02:03 --off        pace it again
+  airpace edge aim low-latency                       aim at something else until the next reload
+  airpace edge aim \"10 ms\"                           95 of 100 packets pass within 10 ms
 
 The box stands between the wired network and the access points. Nothing is configured on the
 stations. If airpace is killed, the bridge carries all traffic on. Reloading loses no packet; ports,

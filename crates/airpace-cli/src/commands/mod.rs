@@ -10,6 +10,7 @@ mod emulate;
 mod proxy;
 mod reproduce;
 mod sim;
+mod status;
 mod step;
 mod tool;
 mod validate;
@@ -24,6 +25,7 @@ use std::process::ExitCode;
 pub(crate) enum Command {
     Demo(demo::Demo),
     Edge(edge::Edge),
+    Status(status::Status),
     Emulate(Box<emulate::Emulate>),
     Proxy(proxy::Proxy),
     #[command(after_help = agent::examples("airpace agent", "airpace keygen"))]
@@ -47,6 +49,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Demo(args) => demo::run(&args),
         Command::Edge(args) => edge::run(&args),
+        Command::Status(args) => status::run(&args),
         Command::Emulate(args) => emulate::run(&args),
         Command::Proxy(args) => proxy::run(&args),
         Command::Agent(args) => agent::run(&args),

@@ -145,6 +145,28 @@ pub trait RateController {
     fn diagnostics(&self) -> Diagnostics {
         Diagnostics::default()
     }
+
+    /// The law's estimate of one station, for display; `None` for a station that it does not know,
+    /// and for a law that estimates nothing.
+    fn station_estimate(&self, _station: StationId) -> Option<AirEstimate> {
+        None
+    }
+}
+
+/// What a law believes of the air that a station uses, for display.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct AirEstimate {
+    /// Airtime per packet in seconds, retransmissions included, overhead of frames left out (w).
+    pub packet_s: f64,
+    /// Overhead per frame in seconds.
+    pub frame_overhead_s: f64,
+    /// Share of the time that frames from the station take, 0 to 1.
+    pub uplink_share: f64,
+    /// PHY rate in bit/s, reported or assumed; `None` until either is known.
+    pub phy_bps: Option<f64>,
+    /// What the path to the access point carries, packets per second, if the bottleneck appears to
+    /// lie there.
+    pub cap_pps: Option<f64>,
 }
 
 /// Packets have begun, or ceased, to wait for a station's pacer.

@@ -71,6 +71,12 @@ impl<S> Roster<S> {
     }
 
     /// The state of one station, if it is known.
+    pub(super) fn state(&self, station: StationId) -> Option<&S> {
+        let idx = self.ids.binary_search(&station).ok()?;
+        Some(&self.states[idx])
+    }
+
+    /// The state of one station, mutable, if it is known.
     pub(super) fn state_mut(&mut self, station: StationId) -> Option<&mut S> {
         let idx = self.ids.binary_search(&station).ok()?;
         Some(&mut self.states[idx])

@@ -25,6 +25,7 @@ mod burst_gap;
 mod connections;
 pub mod ladder;
 pub mod waiting;
+pub mod wired;
 
 /// When the first and the last of `frames` frames came, so that their distance divided by
 /// `frames` − 1 is the mean time between frames.

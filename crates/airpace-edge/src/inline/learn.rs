@@ -1,6 +1,7 @@
 //! The table of stations: who is learnt, who follows to another access point, who is forgotten.
 
 use super::config::MediumConfig;
+use super::news::NewsKind;
 use super::station::{LearntStation, Seat};
 use super::{DownlinkFrame, Inline, StationChange};
 use airpace_core::wire::ieee80211::MacAddr;
@@ -30,7 +31,9 @@ impl<F: DownlinkFrame> Inline<F> {
         if seat.medium == medium {
             return Some(seat);
         }
-        self.move_to(now, index, medium)
+        let moved = self.move_to(now, index, medium);
+        self.tell(index, NewsKind::Roamed { from: seat.medium });
+        moved
     }
 
     /// Returns the medium of a station that is heard at `port`.
@@ -63,7 +66,9 @@ impl<F: DownlinkFrame> Inline<F> {
             self.stations[index] = Some(station);
         }
         self.by_mac.insert(mac, index);
-        if !is_confirmed {
+        if is_confirmed {
+            self.tell(index, NewsKind::Joined);
+        } else {
             self.unconfirmed.insert((now, index));
         }
         Some(seat)
@@ -91,6 +96,7 @@ impl<F: DownlinkFrame> Inline<F> {
             && !core::mem::replace(&mut station.is_confirmed, true)
         {
             self.unconfirmed.remove(&(station.heard_at, index));
+            self.tell(index, NewsKind::Joined);
         }
     }
 
@@ -169,6 +175,10 @@ impl<F: DownlinkFrame> Inline<F> {
 
     /// Forgets a station. What waits for it is dropped.
     fn forget(&mut self, now: Time, index: usize) {
+        let is_real = |station: &LearntStation| station.is_confirmed;
+        if self.stations[index].as_ref().is_some_and(is_real) {
+            self.tell(index, NewsKind::Left);
+        }
         let Some(station) = self.stations[index].take() else {
             return;
         };

@@ -130,9 +130,10 @@ impl<F: Packet> Medium<F> {
         Some(proxy.map_or(self.slot_end, |proxy| proxy.min(self.slot_end)))
     }
 
-    /// Ends the slot if it is over, and does what is due in the proxy.
-    pub(super) fn handle_timeout(&mut self, now: Time) {
-        if now >= self.slot_end {
+    /// Ends the slot if it is over, and does what is due in the proxy. Returns whether it was over.
+    pub(super) fn handle_timeout(&mut self, now: Time) -> bool {
+        let is_over = now >= self.slot_end;
+        if is_over {
             let next = self.slot_end.saturating_add(self.slot);
             self.slot_end = if next > now {
                 next
@@ -149,6 +150,7 @@ impl<F: Packet> Medium<F> {
             self.observer.close_cell();
         }
         self.proxy.handle_timeout(now);
+        is_over
     }
 
     /// The box's index of the station in a seat.

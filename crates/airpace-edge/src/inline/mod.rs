@@ -15,22 +15,29 @@
 
 mod config;
 mod learn;
+mod limit;
 mod medium;
+mod news;
 mod observer;
 mod radio;
 mod reconfigure;
 mod reports;
+mod sojourn;
 mod station;
 mod status;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use config::{InlineConfig, KnownStation, MediumConfig};
+pub use limit::{Limit, LimitedBy};
+pub use news::{News, NewsKind};
 pub use observer::Observer;
 pub use radio::RadioCounts;
 pub use reconfigure::ReconfigureError;
 pub use reports::RefusedReport;
-pub use status::StationStatus;
+pub use status::{CellPicture, StationStatus};
+pub use watch::{LostSensor, Recent};
 
 use crate::proxy::{Event, Output, ProxyError, SlotRecord};
 use airpace_core::control::Diagnostics;
@@ -40,6 +47,7 @@ use airpace_core::wire::ieee80211::MacAddr;
 use airpace_units::Time;
 use core::time::Duration;
 use medium::Medium;
+use news::NewsQueue;
 use station::{LearntStation, Seat};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -47,6 +55,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 pub trait DownlinkFrame: Packet {
     /// Returns what the sensors need to know about the frame.
     fn downlink(&self) -> DownlinkPacket;
+
+    /// Returns the timestamp of the station that a TCP segment returns (`TSecr`), if it has that
+    /// option. Round trips on the wired side follow from it.
+    fn echo(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// A kind of frame that has arrived from a station.
@@ -120,6 +134,9 @@ pub struct Inline<F> {
     turn: usize,
     next_sweep: Time,
     changes: VecDeque<StationChange>,
+    news: NewsQueue,
+    /// When the last slot ended.
+    watched_at: Time,
     counts: Counts,
 }
 
@@ -153,6 +170,8 @@ impl<F: DownlinkFrame> Inline<F> {
             turn: 0,
             next_sweep: Time::ZERO,
             changes: VecDeque::new(),
+            news: NewsQueue::default(),
+            watched_at: Time::ZERO,
             counts: Counts::default(),
         })
     }
@@ -192,10 +211,13 @@ impl<F: DownlinkFrame> Inline<F> {
             return Err(frame);
         };
         self.confirm(index);
-        let Some(Seat { medium, station }) = self.stations[index].as_ref().map(|known| known.seat)
-        else {
+        let Some(known) = &mut self.stations[index] else {
             return Err(frame);
         };
+        if let (Some(segment), Some(echo)) = (frame.downlink().tcp, frame.echo()) {
+            known.watch.on_arrival(now, segment.flow, echo);
+        }
+        let Seat { medium, station } = known.seat;
         self.media[medium].proxy.enqueue(now, station, frame);
         Ok(())
     }
@@ -215,6 +237,12 @@ impl<F: DownlinkFrame> Inline<F> {
         let Some(seat) = self.hear(now, port, from) else {
             return;
         };
+        if let Uplink::Ack(ack) = what
+            && let Some(timestamps) = ack.timestamps
+            && let Some(station) = self.station_mut(from)
+        {
+            station.watch.on_uplink(now, ack.flow, timestamps.value);
+        }
         let medium = &mut self.media[seat.medium];
         match what {
             Uplink::Ack(ack) => medium.on_ack(now, seat.station, &ack),
@@ -253,9 +281,13 @@ impl<F: DownlinkFrame> Inline<F> {
                 }) => {
                     medium.on_sent(now, station, &packet.downlink());
                     let learnt = medium.station(station);
-                    let learnt = learnt.and_then(|index| self.stations[index].as_ref());
+                    let learnt = learnt.and_then(|index| self.stations[index].as_mut());
+                    let port = learnt.map_or(0, |station| {
+                        station.watch.on_sent(packet.bytes(), waited);
+                        station.port
+                    });
                     return Some(Departure {
-                        port: learnt.map_or(0, |station| station.port),
+                        port,
                         frame: packet,
                         waited,
                     });
@@ -320,6 +352,11 @@ impl<F: DownlinkFrame> Inline<F> {
         self.media.iter().filter_map(Medium::release).min()
     }
 
+    /// Returns what has happened next to a station, for an operator.
+    pub fn poll_news(&mut self) -> Option<News> {
+        self.news.pop()
+    }
+
     /// Returns when [`Inline::handle_timeout`] and [`Inline::poll`] must be called next.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
@@ -336,8 +373,10 @@ impl<F: DownlinkFrame> Inline<F> {
 
     /// Ends slots that are over, and forgets stations that have been silent for long.
     pub fn handle_timeout(&mut self, now: Time) {
-        for medium in &mut self.media {
-            medium.handle_timeout(now);
+        for medium in 0..self.media.len() {
+            if self.media[medium].handle_timeout(now) {
+                self.watch_slot(now, medium);
+            }
         }
         if now >= self.next_sweep {
             self.next_sweep = now.saturating_add(SWEEP);

@@ -1,6 +1,7 @@
 //! What the box knows about a station that it has learnt.
 
 use super::config::KnownStation;
+use super::watch::StationWatch;
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_units::Time;
 
@@ -12,7 +13,7 @@ pub(super) struct Seat {
 }
 
 /// A station that the box has learnt.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct LearntStation {
     pub(super) mac: MacAddr,
     /// The name in the configuration.
@@ -31,6 +32,8 @@ pub(super) struct LearntStation {
     pub(super) is_confirmed: bool,
     /// When a frame of it came on the wired side, if it has not been heard since.
     pub(super) wired_at: Option<Time>,
+    /// What is kept of it for the operator.
+    pub(super) watch: StationWatch,
 }
 
 impl LearntStation {
@@ -53,6 +56,7 @@ impl LearntStation {
             // An operator has named it.
             is_confirmed: known.is_some(),
             wired_at: None,
+            watch: StationWatch::new(now),
         }
     }
 

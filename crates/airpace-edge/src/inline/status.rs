@@ -1,11 +1,18 @@
 //! The status of stations, and what an operator changes for a single one.
 
+use super::news::{News, NewsKind};
 use super::station::{LearntStation, Seat};
+use super::watch::{LostSensor, Recent, SlotView};
 use super::{DownlinkFrame, Inline, StationChange};
 use crate::proxy::{Mode, RejectedReports};
+use airpace_core::control::AirEstimate;
 use airpace_core::report::{Allocation, SlotReport};
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_units::Time;
+use core::time::Duration;
+
+/// A station counts as active from this rate on, bits per second.
+const ACTIVE_BPS: f64 = 100e3;
 
 /// The current status of a station.
 #[derive(Clone, PartialEq, Debug)]
@@ -35,33 +42,167 @@ pub struct StationStatus<'a> {
     pub queued: usize,
     /// When it was last heard.
     pub heard_at: Time,
+    /// When the last slot ended, for which the means are.
+    pub now: Time,
+    /// Whether nothing is held back, whatever is granted.
+    pub is_dry_run: bool,
+    /// Means of about the last second.
+    pub recent: Recent,
+    /// Share of the air that the station uses in both directions, 0 to 1; `None` if it is not known.
+    pub share: Option<f64>,
+    /// What the law believes of its air, if it estimates that.
+    pub air: Option<AirEstimate>,
+    /// Median time that packets have lately waited in the box; `None` without packets.
+    pub sojourn_p50: Option<Duration>,
+    /// 95th percentile of the same.
+    pub sojourn_p95: Option<Duration>,
+    /// The sensor that it has lost, until that is back.
+    pub lost: Option<LostSensor>,
+    /// What the access point's stations have in common.
+    pub cell: CellPicture,
+}
+
+/// What holds for all stations of an access point.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct CellPicture {
+    /// Stations to which packets are sent.
+    pub active: usize,
+    /// The highest PHY rate of one of them, bit/s.
+    pub fastest_bps: Option<f64>,
+    /// Share of the air that others than the access point and its stations use, 0 to 1; `None`
+    /// without a radio near it.
+    pub air_of_others: Option<f64>,
+    /// Sum of the stations' shares of the air as they were estimated. Errors can make it exceed 1.
+    pub air_of_stations: f64,
+}
+
+impl StationStatus<'_> {
+    /// Returns the PHY rate of its frames in bit/s, reported or assumed; `None` until either is known.
+    #[must_use]
+    pub fn phy_bps(&self) -> Option<f64> {
+        let reported = self.report.and_then(SlotReport::phy_rate_bps);
+        reported.or_else(|| self.air?.phy_bps)
+    }
+
+    /// Returns whether the PHY rate is assumed, because no sensor reports it.
+    #[must_use]
+    pub fn is_phy_assumed(&self) -> bool {
+        let reported = self.report.and_then(SlotReport::phy_rate_bps);
+        reported.is_none() && self.phy_bps().is_some()
+    }
 }
 
 impl<F: DownlinkFrame> Inline<F> {
     /// Returns the status of all stations, by hardware address.
     pub fn stations(&self) -> impl Iterator<Item = StationStatus<'_>> {
-        self.by_mac.values().filter_map(|&index| {
+        let cells: Vec<CellPicture> = (0..self.media.len()).map(|m| self.cell(m)).collect();
+        self.by_mac.values().filter_map(move |&index| {
             let station = self.stations[index].as_ref()?;
-            let Seat {
-                medium,
-                station: seat,
-            } = station.seat;
-            let proxy = &self.media[medium].proxy;
-            Some(StationStatus {
-                mac: station.mac,
-                name: station.name(),
-                medium,
-                port: station.port,
-                weight: station.weight,
-                is_exempt: station.is_exempt,
-                mode: proxy.mode(seat).unwrap_or(Mode::Away),
+            Some(self.status_of(station, cells[station.seat.medium]))
+        })
+    }
+
+    fn status_of<'a>(&'a self, station: &'a LearntStation, cell: CellPicture) -> StationStatus<'a> {
+        let Seat {
+            medium,
+            station: seat,
+        } = station.seat;
+        let proxy = &self.media[medium].proxy;
+        let watch = &station.watch;
+        let scale = 1.0 / cell.air_of_stations.max(1.0);
+        StationStatus {
+            mac: station.mac,
+            name: station.name(),
+            medium,
+            port: station.port,
+            weight: station.weight,
+            is_exempt: station.is_exempt,
+            mode: proxy.mode(seat).unwrap_or(Mode::Away),
+            granted: proxy.granted(seat),
+            report: proxy.last_report(seat),
+            rejected: proxy.rejected_reports(seat),
+            queued: proxy.queued(seat),
+            heard_at: station.heard_at,
+            now: self.watched_at,
+            is_dry_run: self.config.proxy.dry_run,
+            recent: watch.recent,
+            share: watch.recent.air_share.map(|share| scale * share),
+            air: watch.air,
+            sojourn_p50: watch.sojourn(0.5),
+            sojourn_p95: watch.sojourn(0.95),
+            lost: watch.lost,
+            cell,
+        }
+    }
+
+    /// Returns what holds for all stations of a medium.
+    #[must_use]
+    pub fn cell(&self, medium: usize) -> CellPicture {
+        let mut cell = CellPicture {
+            air_of_others: self.air_of_others(medium),
+            ..CellPicture::default()
+        };
+        let Some(proxy) = self.media.get(medium).map(|medium| &medium.proxy) else {
+            return cell;
+        };
+        for station in self.stations.iter().flatten() {
+            if station.seat.medium != medium {
+                continue;
+            }
+            let watch = &station.watch;
+            cell.air_of_stations += watch.recent.air_share.unwrap_or(0.0);
+            if watch.recent.sent_bps < ACTIVE_BPS {
+                continue;
+            }
+            cell.active += 1;
+            let report = proxy.last_report(station.seat.station);
+            let reported = report.and_then(SlotReport::phy_rate_bps);
+            let phy_bps = reported.or_else(|| watch.air?.phy_bps);
+            cell.fastest_bps = match (cell.fastest_bps, phy_bps) {
+                (Some(fastest), Some(phy)) => Some(phy.max(fastest)),
+                (fastest, phy) => fastest.or(phy),
+            };
+        }
+        cell
+    }
+
+    /// Takes what the end of a medium's slot shows of its stations.
+    pub(super) fn watch_slot(&mut self, now: Time, medium: usize) {
+        self.watched_at = now;
+        let mut changes = Vec::new();
+        let proxy = &self.media[medium].proxy;
+        for (index, station) in self.stations.iter_mut().enumerate() {
+            let Some(station) = station.as_mut().filter(|it| it.seat.medium == medium) else {
+                continue;
+            };
+            let seat = station.seat.station;
+            let view = SlotView {
                 granted: proxy.granted(seat),
                 report: proxy.last_report(seat),
-                rejected: proxy.rejected_reports(seat),
+                air: proxy.air_estimate(seat),
                 queued: proxy.queued(seat),
-                heard_at: station.heard_at,
-            })
-        })
+            };
+            if let Some(change) = station.watch.close_slot(now, &view) {
+                changes.push((index, change));
+            }
+        }
+        for (index, change) in changes {
+            let (from, to) = (change.from, change.to);
+            self.tell(index, NewsKind::SensorChanged { from, to });
+        }
+    }
+
+    /// Notes what has happened to a station, for the operator.
+    pub(super) fn tell(&mut self, index: usize, what: NewsKind) {
+        let Some(station) = &self.stations[index] else {
+            return;
+        };
+        self.news.push(News {
+            mac: station.mac,
+            name: station.name().map(str::to_owned),
+            medium: station.seat.medium,
+            what,
+        });
     }
 
     /// Returns the hardware addresses of the stations, in order.

@@ -1,5 +1,6 @@
 //! The in-line box by itself: who is a station, where it is, and what happens to its frames.
 
+mod insight;
 mod remote;
 
 use super::*;

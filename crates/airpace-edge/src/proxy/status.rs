@@ -1,7 +1,7 @@
 //! What a proxy tells about itself and its stations.
 
 use super::{Counts, Mode, Proxy, ProxyConfig, RejectedReports, mode};
-use airpace_core::control::Diagnostics;
+use airpace_core::control::{AirEstimate, Diagnostics};
 use airpace_core::packet::Packet;
 use airpace_core::report::{Allocation, SlotReport};
 
@@ -35,6 +35,14 @@ impl<P: Packet> Proxy<P> {
     #[must_use]
     pub fn granted(&self, station: usize) -> Option<Allocation> {
         mode::granted(self.stations.get(station)?, &self.config)
+    }
+
+    /// The law's estimate of the air that a station uses; `None` if the law has none, or if there is
+    /// no such station.
+    #[must_use]
+    pub fn air_estimate(&self, station: usize) -> Option<AirEstimate> {
+        let id = self.stations.get(station)?.id;
+        self.law.as_ref()?.station_estimate(id)
     }
 
     /// A station's last report; `None` before the first, or if there is no such station.

@@ -1,7 +1,7 @@
 //! What a turn of the loop reports: stations that have joined or left, events, records of slots.
 
 use super::run::RunningEdge;
-use super::telemetry;
+use super::{events, telemetry};
 use airpace_api::mac::MacAddress;
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_edge::inline::StationChange;
@@ -42,15 +42,19 @@ impl StationLog {
     }
 
     /// Logs that stations are crowded out, at most once a minute.
-    fn tell_crowd(&mut self, now: Time, crowded_out: u64) {
-        if crowded_out > self.crowded_out && now >= self.next_crowd {
+    /// Returns how many if it is told.
+    fn tell_crowd(&mut self, now: Time, crowded_out: u64) -> Option<u64> {
+        let stations = crowded_out.saturating_sub(self.crowded_out);
+        let is_due = stations > 0 && now >= self.next_crowd;
+        if is_due {
             tracing::warn!(
-                stations = crowded_out - self.crowded_out,
+                stations,
                 "too many stations appear to which nothing is sent, so some were not learnt or were forgotten, and their frames pass unpaced: an attacker may be inventing addresses"
             );
             self.crowded_out = crowded_out;
             self.next_crowd = now.saturating_add(CROWD_INTERVAL);
         }
+        is_due.then_some(stations)
     }
 }
 
@@ -60,10 +64,22 @@ impl RunningEdge {
         while let Some(change) = self.inline.poll_change() {
             self.on_change(now, &change)?;
         }
+        let unix_s = self.unix_s(now);
+        while let Some(news) = self.inline.poll_news() {
+            let event = events::of_news(unix_s, &news, &self.names);
+            self.events.push(event);
+        }
         let crowded_out = self.inline.counts().crowded_out;
-        self.station_log.tell_crowd(now, crowded_out);
+        if let Some(stations) = self.station_log.tell_crowd(now, crowded_out) {
+            let text = format!(
+                "{stations} addresses to which nothing is sent were forgotten: an attacker may be inventing them"
+            );
+            self.events.note(unix_s, "stations-crowded-out", text);
+        }
         while let Some((ap, station, event)) = self.inline.poll_event() {
             log(&mut self.station_log, now, ap, station, &event);
+            let event = events::of_medium(unix_s, ap, station, &event);
+            self.events.extend(event);
         }
         while let Some(record) = self.inline.poll_record() {
             if !self.rows.takes(&record) {

@@ -19,6 +19,8 @@ pub(crate) struct FrameBuf {
     /// Where the IP packet begins.
     ip: usize,
     downlink: DownlinkPacket,
+    /// The timestamp of the station that a TCP segment returns.
+    echo: Option<u32>,
 }
 
 impl FrameBuf {
@@ -31,12 +33,16 @@ impl FrameBuf {
     ) -> Option<(MacAddr, Self)> {
         let ethernet = Ethernet::parse(frame).ok()?;
         let ip = frame.len() - ethernet.payload.len();
+        let mut echo = None;
         let tcp = match Transport::parse(ethernet.payload) {
-            Some(Transport::Tcp(header)) => Some(DownlinkSegment {
-                flow: keys.key(ethernet.payload)?,
-                sequence: header.sequence,
-                payload: header.payload,
-            }),
+            Some(Transport::Tcp(header)) => {
+                echo = header.timestamps.map(|timestamps| timestamps.echo);
+                Some(DownlinkSegment {
+                    flow: keys.key(ethernet.payload)?,
+                    sequence: header.sequence,
+                    payload: header.payload,
+                })
+            }
             _ => None,
         };
         let downlink = DownlinkPacket {
@@ -49,6 +55,7 @@ impl FrameBuf {
             bytes: buffer,
             ip,
             downlink,
+            echo,
         };
         Some((ethernet.destination, frame))
     }
@@ -94,5 +101,9 @@ impl Packet for FrameBuf {
 impl DownlinkFrame for FrameBuf {
     fn downlink(&self) -> DownlinkPacket {
         self.downlink
+    }
+
+    fn echo(&self) -> Option<u32> {
+        self.echo
     }
 }

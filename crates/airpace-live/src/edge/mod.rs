@@ -5,6 +5,7 @@
 //! restores everything after a run was killed. [`ask`] sends a request to a running box.
 
 mod changes;
+mod events;
 mod frame;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;

@@ -45,6 +45,7 @@ impl RunningEdge {
             }
             EdgeRequest::Reload => self.reload(reload),
             EdgeRequest::Exempt { station, exempt } => self.exempt(station, *exempt),
+            EdgeRequest::Aim { aim } => self.aim(aim),
         };
         match answered {
             Ok(done) => EdgeReply {
@@ -62,9 +63,15 @@ impl RunningEdge {
     pub(super) fn reload(&mut self, reload: Reload<'_>) -> anyhow::Result<String> {
         let taken = (reload.read)().and_then(|config| self.take_over(config));
         match &taken {
-            Ok(done) => tracing::info!("{done}"),
+            Ok(done) => {
+                tracing::info!("{done}");
+                self.note("reloaded", done);
+            }
             Err(error) => {
-                tracing::error!("the configuration was not reloaded, the old one stays: {error:#}");
+                let text =
+                    format!("the configuration was not reloaded, the old one stays: {error:#}");
+                tracing::error!("{text}");
+                self.note("reload-refused", text);
             }
         }
         taken
@@ -102,6 +109,28 @@ impl RunningEdge {
             format!("{mac} is paced")
         };
         tracing::info!("{done}");
+        let kind = if is_exempt {
+            "exempted"
+        } else {
+            "exemption-ended"
+        };
+        self.note(kind, done.clone());
+        Ok(done)
+    }
+
+    /// Has the law aim at something else until the configuration is read again. On an error nothing
+    /// changes.
+    fn aim(&mut self, aim: &str) -> anyhow::Result<String> {
+        let mut config = self.config.clone();
+        config.control.set_aim(aim)?;
+        let now = self.clock.now();
+        self.inline.reconfigure(now, settings::inline(&config))?;
+        self.config = config;
+        let words = self.config.control.aim_in_words();
+        let done =
+            format!("the aim is {words}, until the configuration is reloaded or airpace ends");
+        tracing::info!("{done}");
+        self.note("aim-changed", done.clone());
         Ok(done)
     }
 
@@ -111,6 +140,8 @@ impl RunningEdge {
         let frames = self.setup.counters();
         let access_points = self.config.ap.iter().enumerate().map(|(medium, ap)| {
             let estimates = self.inline.diagnostics(medium);
+            let cell = self.inline.cell(medium);
+            let passing = self.watch.passing();
             let stations = self.inline.stations();
             ApStatus {
                 name: settings::name_of(ap),
@@ -118,10 +149,14 @@ impl RunningEdge {
                 aimed_round_ms: estimates
                     .and_then(|estimates| Some(estimates.aimed_round_s? * 1e3)),
                 price: estimates.and_then(|estimates| estimates.price),
-                air_of_others: self.inline.air_of_others(medium),
+                air_of_others: cell.air_of_others,
+                active_stations: cell.active as u64,
+                capped_elsewhere: estimates.map_or(0, |estimates| estimates.capped_elsewhere),
+                least_latency_ms: estimates
+                    .and_then(|estimates| Some(estimates.least_latency_s? * 1e3)),
                 stations: stations
                     .filter(|station| station.medium == medium)
-                    .map(|station| status::station(now, &station, &self.hosts))
+                    .map(|station| status::station(now, &station, &self.hosts, passing))
                     .collect(),
             }
         });
@@ -141,7 +176,10 @@ impl RunningEdge {
             observations_lost: frames.records_lost,
             crowded_out: self.inline.counts().crowded_out,
             rows_left_out: self.rows.left_out(),
+            unix_s: self.unix_s(now),
+            aim: self.config.control.aim_in_words(),
             access_points: access_points.collect(),
+            events: self.events.kept(),
         }
     }
 }

@@ -58,14 +58,17 @@ impl PortWatch {
         now >= self.last.saturating_add(interval)
     }
 
-    /// Notes the ports that are away, and logs those that were not known to be.
-    fn note_lost(&mut self, away: Vec<String>) {
+    /// Notes the ports that are away. Logs and returns those that were not known to be.
+    fn note_lost(&mut self, away: Vec<String>) -> Vec<String> {
+        let mut new = Vec::new();
         for port in away {
             if !self.lost.contains(&port) {
                 tracing::warn!(port, "the interface has been removed");
-                self.lost.push(port);
+                self.lost.push(port.clone());
+                new.push(port);
             }
         }
+        new
     }
 }
 
@@ -82,7 +85,12 @@ impl RunningEdge {
             return Ok(());
         };
         let away = self.setup.lost_ports(link);
-        self.watch.note_lost(away);
+        for port in self.watch.note_lost(away) {
+            self.note(
+                "port-removed",
+                format!("the interface {port} has been removed"),
+            );
+        }
         if !self.watch.lost.is_empty() {
             if !self.setup.is_closed() {
                 // A frame that is redirected now would wait for a port that may never come back.
@@ -96,7 +104,8 @@ impl RunningEdge {
                 ports = self.watch.lost.join(", "),
                 "back in the bridge, with the programs attached"
             );
-            self.watch.lost.clear();
+            let back = core::mem::take(&mut self.watch.lost).join(", ");
+            self.note("port-returned", format!("{back} is back in the bridge"));
         }
         let obstacle = self.obstacle();
         self.pass_because(obstacle)
@@ -145,9 +154,16 @@ impl RunningEdge {
         match &reason {
             Some(reason) => {
                 tracing::warn!("all frames pass unpaced: {reason}");
+                self.note(
+                    "pacing-suspended",
+                    format!("all frames pass unpaced: {reason}"),
+                );
                 self.setup.path.pause()?;
             }
-            None => tracing::info!("frames for stations are paced again"),
+            None => {
+                tracing::info!("frames for stations are paced again");
+                self.note("pacing-resumed", "frames for stations are paced again");
+            }
         }
         self.watch.passing = reason;
         // Without the pause, the next turn writes a heartbeat at once.

@@ -2,6 +2,7 @@
 //! state machine, and decides nothing itself.
 
 use super::changes::StationLog;
+use super::events::EventLog;
 use super::frame::FrameBuf;
 use super::headers::{self, FlowKeys};
 use super::hosts::{HostAddresses, WiredSenders};
@@ -138,6 +139,7 @@ pub(super) struct RunningEdge {
     pub(super) ports: Vec<u32>,
     pub(super) watch: PortWatch,
     pub(super) station_log: StationLog,
+    pub(super) events: EventLog,
     pub(super) rows: RowFilter,
     spare: Vec<Vec<u8>>,
     /// Frames that a port had no room for yet.
@@ -175,6 +177,7 @@ impl RunningEdge {
             ports: setup.path.access_point_indices(),
             watch: PortWatch::new(),
             station_log: StationLog::default(),
+            events: EventLog::default(),
             rows: RowFilter::default(),
             inline,
             setup,
@@ -189,9 +192,21 @@ impl RunningEdge {
         }
     }
 
+    /// Wall-clock time in seconds since 1970.
+    pub(super) fn unix_s(&self, now: Time) -> f64 {
+        (self.epoch + Duration::from_nanos(now.as_nanos())).as_secs_f64()
+    }
+
+    /// Keeps an event of the whole box for the operator.
+    pub(super) fn note(&mut self, kind: &str, text: impl Into<String>) {
+        let unix_s = self.unix_s(self.clock.now());
+        self.events.note(unix_s, kind, text);
+    }
+
     /// Runs until the stop file becomes readable.
     fn run(&mut self, stop: Stop<'_>, reload: Reload<'_>) -> anyhow::Result<()> {
         runtime::ask_for_real_time(self.config.realtime);
+        self.note("began", "airpace edge has begun");
         let mut waiter = Waiter::new(self.clock, stop, STOP)?;
         for file in self.setup.path.files() {
             waiter.add(file, PORTS)?;

@@ -8,14 +8,18 @@ use airpace_edge::inline::StationStatus;
 use airpace_units::Time;
 use core::time::Duration;
 
-/// Returns the status of a station at `now`.
+/// Returns the status of a station at `now`. `passing` says why the whole box lets everything pass,
+/// if it does.
 pub(super) fn station(
     now: Time,
     status: &StationStatus<'_>,
     hosts: &HostAddresses,
+    passing: Option<&str>,
 ) -> EdgeStationStatus {
     let report = status.report;
     let wait = report.and_then(|report| report.wait.as_ref());
+    let limit = status.limit(passing);
+    let wired = status.recent.wired;
     let addresses = hosts.of(status.mac).iter().map(ToString::to_string);
     EdgeStationStatus {
         mac: MacAddress(status.mac.0).to_string(),
@@ -34,8 +38,8 @@ pub(super) fn station(
             .map(|report| mbps(report.bytes, report.length)),
         uplink_mbps: report.map(|report| mbps(report.sender.uplink_bytes, report.length)),
         level: report.and_then(SlotReport::level),
-        wait_p50_ms: wait.map(|wait| wait.p50.as_secs_f64() * 1e3),
-        wait_p95_ms: wait.map(|wait| wait.p95.as_secs_f64() * 1e3),
+        wait_p50_ms: wait.map(|wait| ms(wait.p50)),
+        wait_p95_ms: wait.map(|wait| ms(wait.p95)),
         sensor: report.map(|report| Sensor::name(report.sensor).to_owned()),
         confidence: report.map(|report| report.confidence),
         held_packets: report.map(|report| report.sender.held_packets),
@@ -43,7 +47,33 @@ pub(super) fn station(
         corrected_reports: status.rejected.corrected,
         surplus_reports: status.rejected.surplus,
         silent_s: now.saturating_since(status.heard_at).as_secs_f64(),
+        share: status.share,
+        limited_by: limit.by.to_string(),
+        reason: limit.reason,
+        lost_sensor: status.lost.map(|lost| lost.sensor.name().to_owned()),
+        mean_sent_mbps: status.recent.sent_bps / 1e6,
+        mean_goodput_mbps: status.recent.goodput_bps.map(|bps| bps / 1e6),
+        phy_mbps: status.phy_bps().map(|bps| bps / 1e6),
+        phy_assumed: status.is_phy_assumed(),
+        sojourn_p50_ms: status.sojourn_p50.map(ms),
+        sojourn_p95_ms: status.sojourn_p95.map(ms),
+        wifi_delay_ms: sum(status.sojourn_p50.map(ms), wait.map(|wait| ms(wait.p50))),
+        backhaul_rtt_ms: wired.map(|trip| ms(trip.time)),
+        backhaul_delay_ms: wired.map(|trip| ms(trip.excess())),
+        backhaul_limit_mbps: status.path_limit_bps().map(|bps| bps / 1e6),
     }
+}
+
+/// The sum of what is known.
+fn sum(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one + other),
+        (one, other) => one.or(other),
+    }
+}
+
+fn ms(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
 }
 
 fn mbps(bytes: u64, span: Duration) -> f64 {

@@ -1,26 +1,17 @@
 //! What other runs and operators leave behind: files that cannot be used, ports that are gone, other
 //! boxes, connections that nobody uses, pipes under the names of files.
 
-use super::{NATIVE, edge, eventually, program, start, testbed};
+use super::{NATIVE, edge, eventually, own_file, program, start, testbed};
 use airpace_api::operator::EdgeRequest;
 use airpace_lab::bench::edge::EdgeTestbed;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 const ARGUMENTS: [&str; 4] = ["--wan", "wan", "--ap", "ap0"];
-
-/// A file of the box on the port `wan`, with this ending.
-fn own_file(bed: &EdgeTestbed, wan: &str, ending: &str) -> PathBuf {
-    let namespace = || fs::metadata("/proc/thread-self/ns/net").unwrap().ino();
-    let namespace = bed.middle.run(namespace).unwrap();
-    PathBuf::from(format!("/run/airpace/edge-{namespace}-{wan}.{ending}"))
-}
 
 fn links(bed: &EdgeTestbed) -> String {
     let output = bed.middle.run(|| Command::new("ip").arg("link").output());

@@ -1,11 +1,13 @@
 //! `airpace edge` as an operator meets it: the real process between namespaces.
 
 mod frames;
+mod insight;
 mod leftovers;
 mod mishaps;
 mod operation;
 mod outages;
 mod passing;
+mod watch;
 
 use airpace_lab::bench::edge::{EdgeProcess, EdgeTestbed, SERVER, Traffic, pause, station_address};
 use airpace_net::clock::Clock;
@@ -15,7 +17,9 @@ use airpace_net::poll::{Interest, Poller};
 use airpace_net::udp::ReceiveBatch;
 use core::net::SocketAddr;
 use core::time::Duration;
-use std::path::Path;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The settings of a box that must be fail-open, whatever else it does.
@@ -52,14 +56,26 @@ fn start(bed: &EdgeTestbed, settings: &str) -> Option<EdgeProcess> {
 /// Runs `airpace edge` with further arguments in the box, and returns its exit code and all that it
 /// printed.
 fn edge(bed: &EdgeTestbed, arguments: &[&str]) -> (Option<i32>, String) {
+    airpace(bed, &[&["edge"], arguments].concat())
+}
+
+/// The same for any command of `airpace`.
+fn airpace(bed: &EdgeTestbed, arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(program());
-    command.arg("edge").args(arguments);
+    command.args(arguments);
     let output = bed.middle.run(|| command.output()).unwrap().unwrap();
     let printed = [output.stdout, output.stderr].concat();
     (
         output.status.code(),
         String::from_utf8_lossy(&printed).into_owned(),
     )
+}
+
+/// A file of the box on the port `wan`, with this ending.
+fn own_file(bed: &EdgeTestbed, wan: &str, ending: &str) -> PathBuf {
+    let namespace = || fs::metadata("/proc/thread-self/ns/net").unwrap().ino();
+    let namespace = bed.middle.run(namespace).unwrap();
+    PathBuf::from(format!("/run/airpace/edge-{namespace}-{wan}.{ending}"))
 }
 
 /// What the kernel tells of the box's interfaces, queueing disciplines and bridges.

@@ -20,7 +20,7 @@ mod tests;
 
 use super::roster::packet_airtime_s;
 use super::sample::Sample;
-use super::{BacklogChange, Diagnostics, LawConfig, RateController};
+use super::{AirEstimate, BacklogChange, Diagnostics, LawConfig, RateController};
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
@@ -345,5 +345,9 @@ impl RateController for AssumeRates {
 
     fn diagnostics(&self) -> Diagnostics {
         self.law.diagnostics()
+    }
+
+    fn station_estimate(&self, station: StationId) -> Option<AirEstimate> {
+        self.law.station_estimate(station)
     }
 }

@@ -17,7 +17,7 @@ pub use config::WaterfillConfig;
 pub(super) use overhead::UPLINK_MOST;
 
 use super::roster::{Grant, Roster};
-use super::{BacklogChange, ConfigError, Diagnostics, Law, LawConfig, RateController};
+use super::{AirEstimate, BacklogChange, ConfigError, Diagnostics, Law, LawConfig, RateController};
 use crate::alloc::DelayTerms;
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
@@ -225,5 +225,10 @@ impl RateController for Waterfill {
             capped_elsewhere: u32::try_from(capped).unwrap_or(u32::MAX),
             ignored_reports: self.roster.ignored,
         }
+    }
+
+    fn station_estimate(&self, station: StationId) -> Option<AirEstimate> {
+        let estimate = self.roster.state(station)?;
+        Some(estimate.air(&self.config, self.overhead.frame_s()))
     }
 }

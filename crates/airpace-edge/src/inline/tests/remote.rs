@@ -69,8 +69,8 @@ fn data(at: Time, station: MacAddr, sequence: u16) -> (Vec<u8>, usize) {
 const PACKETS_PER_STATION: u32 = 1_000_000;
 
 /// A cell in which every frame carries what the box has sent since the last one.
-struct Cell {
-    inline: Inline<Frame>,
+pub(super) struct Cell {
+    pub(super) inline: Inline<Frame>,
     stations: Vec<StationInCell>,
     /// Packets to each station in a quarter of a millisecond.
     load: u32,
@@ -89,7 +89,7 @@ struct StationInCell {
 }
 
 impl Cell {
-    fn new(stations: &[(MacAddr, MacAddr)]) -> Self {
+    pub(super) fn new(stations: &[(MacAddr, MacAddr)]) -> Self {
         let mut inline = measured();
         for &(mac, _) in stations {
             inline.on_uplink(ms(0), 0, mac, Uplink::Presence);
@@ -114,7 +114,7 @@ impl Cell {
 
     /// Runs from `from` to `to`: packets all the time, and a frame to each station every 4 ms. With
     /// `radio`, the radio shows its headers and its block ack.
-    fn run(&mut self, from: Time, to: Time, radio: bool) {
+    pub(super) fn run(&mut self, from: Time, to: Time, radio: bool) {
         let micros = |time: Time| time.as_nanos() / 1_000;
         for us in (micros(from)..micros(to)).step_by(250) {
             let now = Time::from_micros(us);

@@ -1,5 +1,7 @@
 //! What the law reads from the estimate of a station.
 
+use super::super::super::AirEstimate;
+use super::super::config::WaterfillConfig;
 use super::super::heard::Heard;
 use super::super::overhead;
 use super::{EVERY_ROUND_LEVEL, StationEstimate};
@@ -8,6 +10,22 @@ use super::{EVERY_ROUND_LEVEL, StationEstimate};
 const ANSWER_LEAST: f64 = 300.0;
 
 impl StationEstimate {
+    /// The estimate for display, at an overhead of `frame_s` seconds per frame.
+    pub(in crate::control::waterfill) fn air(
+        &self,
+        config: &WaterfillConfig,
+        frame_s: f64,
+    ) -> AirEstimate {
+        AirEstimate {
+            packet_s: self.airtime_s,
+            frame_overhead_s: frame_s,
+            uplink_share: self.uplink_share,
+            // The rate that the configuration assumes says nothing about the station.
+            phy_bps: (self.phy_bps != config.assumed_phy_bps).then_some(self.phy_bps),
+            cap_pps: self.elsewhere.cap_pps(),
+        }
+    }
+
     /// The last measurements, if the gaps between frames are rounds: the source sent at the granted
     /// rate all the time, and that rate was meant to aggregate. Otherwise two packets meet in a
     /// frame by chance, and the gaps are those between packets.

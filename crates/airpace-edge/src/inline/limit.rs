@@ -1,0 +1,284 @@
+//! What limits a station, and why, in words for an operator.
+//!
+//! The figures are means of about the last second. The first of the causes that applies is told, in
+//! the order of [`LimitedBy`]'s documentation in `docs/operate.md`.
+
+use super::status::StationStatus;
+use super::watch::{LostSensor, has_level};
+use airpace_core::report::Sensor;
+use core::time::Duration;
+use strum::{Display, EnumIter, IntoStaticStr};
+
+/// A station that is sent less than this has nothing to do, bits per second: pings and keep-alives.
+const IDLE_BPS: f64 = 50e3;
+/// A station uses its rate if it is sent at least this share of it. TCP that backs off leaves a part.
+const USED_SHARE: f64 = 0.7;
+/// Least share of the packets that wait for the pacer while the rate limits the station.
+const HELD_SHARE: f64 = 0.3;
+/// Packets that wait at the end of so many slots are a standing queue, whatever is sent.
+const QUEUED_SHARE: f64 = 0.8;
+/// A PHY rate of at most this share of the fastest active station's is slow: most of the air goes to
+/// few packets.
+const SLOW_SHARE: f64 = 1.0 / 3.0;
+/// A PHY rate below this is slow in any company, bit/s: fewer than 16 full-sized packets fit into the
+/// longest frame (5.484 ms).
+const SLOW_BPS: f64 = 36e6;
+/// Others that use at least this share of the air are the reason why little is left.
+const OTHERS_SHARE: f64 = 0.3;
+/// A queue stands on the wired side if round trips are above the smallest one by at least this, and
+/// are at least twice as long.
+const WIRED_EXCESS: Duration = Duration::from_millis(20);
+/// Least share of the slots with packets while a queue on the wired side limits: requests with pauses
+/// have long round trips as well, because the server thinks.
+const STEADY_SHARE: f64 = 0.9;
+/// A bottleneck elsewhere is not looked for below this, bits per second.
+const BUSY_BPS: f64 = 500e3;
+
+/// What limits a station.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Display, EnumIter, IntoStaticStr,
+)]
+#[strum(serialize_all = "kebab-case")]
+#[non_exhaustive]
+pub enum LimitedBy {
+    /// The whole box lets frames pass, or nothing paces this station: nothing is limited.
+    Passing,
+    /// The operator has exempted the station.
+    Exempt,
+    /// Next to nothing is sent to the station.
+    Idle,
+    /// Packets wait or are lost before the access point, or on the way to the box.
+    Backhaul,
+    /// Its sensor has been lost, so what is assumed decides.
+    SensorLost,
+    /// No sensor has observed its frames, so what is assumed decides.
+    NoSensor,
+    /// Its frames take long: few packets fit into one.
+    SlowStation,
+    /// Others use the air.
+    Contention,
+    /// Its share of the air: all is well.
+    FairShare,
+    /// There is less to send than it may have.
+    Sender,
+}
+
+/// What limits a station, with the reason as a sentence.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Limit {
+    /// What limits it.
+    pub by: LimitedBy,
+    /// Why, in one sentence with the figures.
+    pub reason: String,
+}
+
+impl StationStatus<'_> {
+    /// Returns what limits the station. `passing` says why the whole box lets everything pass, if it
+    /// does.
+    #[must_use]
+    pub fn limit(&self, passing: Option<&str>) -> Limit {
+        let (by, mut reason) = self.judge(passing);
+        // The loss is in the sentence already where it is what limits. That of a sensor which needs
+        // traffic says nothing without traffic.
+        let is_told = |lost: &LostSensor| {
+            by != LimitedBy::SensorLost
+                && (by != LimitedBy::Idle || lost.sensor != Sensor::AckBurst)
+        };
+        if let Some(lost) = self.lost.filter(is_told) {
+            reason.push_str("; ");
+            reason.push_str(&self.loss(lost));
+        }
+        if self.is_dry_run && self.recent.granted_bps.is_some() {
+            reason.push_str(" (dry run: nothing is held back)");
+        }
+        Limit { by, reason }
+    }
+
+    fn judge(&self, passing: Option<&str>) -> (LimitedBy, String) {
+        if let Some(why) = passing {
+            let reason = format!("all frames of the box pass unpaced: {why}");
+            return (LimitedBy::Passing, reason);
+        }
+        if self.is_exempt {
+            let reason = "exempt: its frames pass unpaced, and may queue in the access point";
+            return (LimitedBy::Exempt, reason.to_owned());
+        }
+        let Some(granted_bps) = self.recent.granted_bps else {
+            let reason = "no rate is granted, so its frames pass unpaced";
+            return (LimitedBy::Passing, reason.to_owned());
+        };
+        let sent_bps = self.recent.sent_bps;
+        if sent_bps < IDLE_BPS && self.queued == 0 {
+            let reason = format!(
+                "nothing to send: {} of {} that it may have",
+                rate(sent_bps),
+                rate(granted_bps)
+            );
+            return (LimitedBy::Idle, reason);
+        }
+        if let Some(reason) = self.path_limit() {
+            return (LimitedBy::Backhaul, reason);
+        }
+        if self.is_paced(granted_bps) {
+            return self.paced_limit(granted_bps);
+        }
+        if let Some(reason) = self.wired_limit(granted_bps) {
+            return (LimitedBy::Backhaul, reason);
+        }
+        let reason = format!(
+            "the sender has no more to send: {} of {} that it may have",
+            rate(sent_bps),
+            rate(granted_bps)
+        );
+        (LimitedBy::Sender, reason)
+    }
+
+    /// Whether the pacer holds packets back.
+    fn is_paced(&self, granted_bps: f64) -> bool {
+        let recent = &self.recent;
+        let is_used = recent.sent_bps >= USED_SHARE * granted_bps;
+        let has_queue = recent.queued_share >= QUEUED_SHARE;
+        recent.held_share >= HELD_SHARE && (is_used || has_queue)
+    }
+
+    /// Returns what the path to the access point carries, bits per second, if the law has found the
+    /// bottleneck there.
+    #[must_use]
+    pub fn path_limit_bps(&self) -> Option<f64> {
+        let cap_pps = self.air?.cap_pps?;
+        let packet_bits = self.recent.sent_bps / self.recent.sent_pps.max(1e-9);
+        Some(cap_pps * packet_bits)
+    }
+
+    /// The reason if the bottleneck is between the box and the access point.
+    fn path_limit(&self) -> Option<String> {
+        let limit_bps = self.path_limit_bps()?;
+        (self.recent.sent_bps >= BUSY_BPS).then(|| {
+            format!(
+                "the bottleneck is between the box and the access point, not on the air: about {} \
+                 pass there, and packets above that wait or are lost on the way",
+                rate(limit_bps)
+            )
+        })
+    }
+
+    /// The reason if a queue stands between the servers and the box.
+    fn wired_limit(&self, granted_bps: f64) -> Option<String> {
+        let recent = &self.recent;
+        let trip = recent.wired?;
+        let is_steady = recent.active_share >= STEADY_SHARE && recent.sent_bps >= BUSY_BPS;
+        let is_long = trip.excess() >= WIRED_EXCESS.max(trip.smallest);
+        (is_steady && is_long).then(|| {
+            format!(
+                "the bottleneck is on the wired side, before the box: round trips to the server take \
+                 {:.0} ms there, {:.0} ms of them in a queue, and only {} of {} arrive",
+                ms(trip.time),
+                ms(trip.excess()),
+                rate(recent.sent_bps),
+                rate(granted_bps)
+            )
+        })
+    }
+
+    /// Why the station is not granted more.
+    fn paced_limit(&self, granted_bps: f64) -> (LimitedBy, String) {
+        let sent = format!("{} of {}", rate(self.recent.sent_bps), rate(granted_bps));
+        let sensor = self.report.map_or(Sensor::None, |report| report.sensor);
+        if !has_level(sensor) {
+            return self.unobserved_limit(sensor, &sent);
+        }
+        if let Some(reason) = self.slowness(&sent) {
+            return (LimitedBy::SlowStation, reason);
+        }
+        if let Some(others) = self.cell.air_of_others.filter(|&air| air >= OTHERS_SHARE) {
+            let reason = format!(
+                "others use {:.0} % of the air: paced to its share of the rest, {sent}",
+                100.0 * others
+            );
+            return (LimitedBy::Contention, reason);
+        }
+        let company = match self.cell.active.saturating_sub(1) {
+            0 => "no other station is active".to_owned(),
+            1 => "the air is shared with 1 other station".to_owned(),
+            n => format!("the air is shared with {n} other stations"),
+        };
+        let reason = format!("paced to its fair share, {sent}; {company}");
+        (LimitedBy::FairShare, reason)
+    }
+
+    fn unobserved_limit(&self, sensor: Sensor, sent: &str) -> (LimitedBy, String) {
+        if let Some(lost) = self.lost {
+            let reason = format!(
+                "sensor lost: {}; paced by what is assumed meanwhile, {sent}",
+                self.loss(lost)
+            );
+            return (LimitedBy::SensorLost, reason);
+        }
+        let seen = if sensor == Sensor::WaitingTime {
+            "only its waiting time is observed, not its frames"
+        } else {
+            "nothing is observed of its frames"
+        };
+        let reason = format!("{seen}: paced by what is assumed, {sent}");
+        (LimitedBy::NoSensor, reason)
+    }
+
+    /// The reason if the station's frames take long.
+    fn slowness(&self, sent: &str) -> Option<String> {
+        let phy_bps = self.phy_bps()?;
+        let fastest_bps = self.cell.fastest_bps.unwrap_or(phy_bps);
+        let is_behind = phy_bps <= SLOW_SHARE * fastest_bps;
+        if !is_behind && phy_bps >= SLOW_BPS {
+            return None;
+        }
+        let about = if self.is_phy_assumed() { "about " } else { "" };
+        let beside = if is_behind {
+            format!(", the fastest station's at {}", rate(fastest_bps))
+        } else {
+            String::new()
+        };
+        let share = self.share.map_or_else(String::new, |share| {
+            format!("; it takes {:.0} % of the air for that", 100.0 * share)
+        });
+        Some(format!(
+            "slow on the air: its frames go at {about}{}{beside}; paced to its share, {sent}{share}",
+            rate(phy_bps)
+        ))
+    }
+
+    /// How a sensor was lost.
+    fn loss(&self, lost: LostSensor) -> String {
+        let since = self.now.saturating_since(lost.since).as_secs();
+        let what = match lost.sensor {
+            Sensor::Agent => "its agent has not reported",
+            Sensor::BlockAck => "the radio near the access point has not heard its frames",
+            _ => "no TCP acknowledgements have shown its frames",
+        };
+        let current = self.report.map_or(Sensor::None, |report| report.sensor);
+        let instead = if has_level(current) {
+            format!(", and {} observes it instead", current.name())
+        } else {
+            String::new()
+        };
+        format!("{what} for {since} s{instead}")
+    }
+}
+
+/// A rate in words.
+fn rate(bps: f64) -> String {
+    let mbps = bps / 1e6;
+    if mbps >= 9.95 {
+        format!("{mbps:.0} Mbit/s")
+    } else if mbps >= 0.1 {
+        format!("{mbps:.1} Mbit/s")
+    } else {
+        format!("{:.0} kbit/s", bps / 1e3)
+    }
+}
+
+fn ms(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,235 @@
+use super::*;
+use crate::inline::{CellPicture, Recent};
+use crate::proxy::{Mode, RejectedReports};
+use airpace_core::control::AirEstimate;
+use airpace_core::report::SlotReport;
+use airpace_core::sensor::wired::WiredRoundTrip;
+use airpace_core::wire::ieee80211::MacAddr;
+use airpace_units::{StationId, Time};
+use strum::IntoEnumIterator as _;
+
+/// A report of 100 ms by `sensor`, at a PHY rate if one is given.
+fn report(sensor: Sensor, phy_bps: Option<f64>) -> SlotReport {
+    SlotReport {
+        frames: 20,
+        packets: 400,
+        bytes: 600_000,
+        sensor,
+        inverse_rate_sum: phy_bps.map_or(0.0, |bps| 20.0 / bps),
+        ..SlotReport::silent(StationId(0), Duration::from_millis(100))
+    }
+}
+
+/// A station that uses 94 of the 96 Mbit/s that it is granted.
+fn paced(report: &SlotReport) -> StationStatus<'_> {
+    StationStatus {
+        mac: MacAddr([2, 0, 0, 0, 0, 1]),
+        name: Some("tv"),
+        medium: 0,
+        port: 0,
+        weight: 1.0,
+        is_exempt: false,
+        mode: Mode::Controlled,
+        granted: None,
+        report: Some(report),
+        rejected: RejectedReports::default(),
+        queued: 5,
+        heard_at: Time::ZERO,
+        now: Time::from_millis(60_000),
+        is_dry_run: false,
+        recent: Recent {
+            sent_bps: 94e6,
+            sent_pps: 94e6 / 12e3,
+            granted_bps: Some(96e6),
+            held_share: 0.9,
+            queued_share: 1.0,
+            active_share: 1.0,
+            ..Recent::default()
+        },
+        share: Some(0.4),
+        air: None,
+        sojourn_p50: None,
+        sojourn_p95: None,
+        lost: None,
+        cell: CellPicture {
+            active: 2,
+            ..CellPicture::default()
+        },
+    }
+}
+
+/// The same station with less to send than it may have.
+fn unhurried(report: &SlotReport, sent_bps: f64) -> StationStatus<'_> {
+    let mut station = paced(report);
+    station.queued = 0;
+    station.recent.sent_bps = sent_bps;
+    station.recent.sent_pps = sent_bps / 12e3;
+    station.recent.held_share = 0.1;
+    station.recent.queued_share = 0.1;
+    station
+}
+
+fn assert_limit(station: &StationStatus<'_>, by: LimitedBy, words: &[&str]) {
+    let limit = station.limit(None);
+    assert_eq!(limit.by, by, "{}", limit.reason);
+    for word in words {
+        assert!(limit.reason.contains(word), "{word}: {}", limit.reason);
+    }
+}
+
+#[test]
+fn a_station_that_uses_its_share_is_limited_by_it() {
+    let report = report(Sensor::AckBurst, None);
+    let words = ["fair share", "94 Mbit/s of 96 Mbit/s", "1 other station"];
+    assert_limit(&paced(&report), LimitedBy::FairShare, &words);
+    let mut alone = paced(&report);
+    alone.cell.active = 1;
+    alone.is_dry_run = true;
+    assert_limit(&alone, LimitedBy::FairShare, &["no other", "dry run"]);
+}
+
+#[test]
+fn a_station_with_little_to_send_is_limited_by_its_sender_or_idle() {
+    let report = report(Sensor::AckBurst, None);
+    let words = ["5.0 Mbit/s of 96 Mbit/s"];
+    assert_limit(&unhurried(&report, 5e6), LimitedBy::Sender, &words);
+    assert_limit(&unhurried(&report, 20e3), LimitedBy::Idle, &["20 kbit/s"]);
+    // A burst that waits for its pacer is not a limit while the mean is far below the rate.
+    let mut bursts = unhurried(&report, 8e6);
+    bursts.recent.held_share = 0.95;
+    assert_limit(&bursts, LimitedBy::Sender, &[]);
+}
+
+#[test]
+fn a_slow_station_is_told_by_its_phy_rate_alone_or_beside_a_fast_one() {
+    let slow = report(Sensor::Agent, Some(26e6));
+    let mut station = paced(&slow);
+    station.recent.sent_bps = 9.3e6;
+    station.recent.granted_bps = Some(9.4e6);
+    assert_limit(
+        &station,
+        LimitedBy::SlowStation,
+        &["26 Mbit/s", "9.3 Mbit/s of 9.4 Mbit/s", "40 % of the air"],
+    );
+    let medium = report(Sensor::Agent, Some(90e6));
+    let mut station = paced(&medium);
+    station.cell.fastest_bps = Some(390e6);
+    assert_limit(&station, LimitedBy::SlowStation, &["390 Mbit/s"]);
+    station.cell.fastest_bps = Some(200e6);
+    assert_limit(&station, LimitedBy::FairShare, &[]);
+}
+
+#[test]
+fn a_rate_that_is_only_assumed_is_called_so() {
+    let report = report(Sensor::AckBurst, None);
+    let mut station = paced(&report);
+    station.air = Some(AirEstimate {
+        phy_bps: Some(20e6),
+        ..AirEstimate::default()
+    });
+    assert!(station.is_phy_assumed());
+    assert_limit(&station, LimitedBy::SlowStation, &["about 20 Mbit/s"]);
+}
+
+#[test]
+fn a_bottleneck_before_the_access_point_is_told_with_what_passes_there() {
+    let report = report(Sensor::AckBurst, None);
+    let mut station = paced(&report);
+    station.air = Some(AirEstimate {
+        cap_pps: Some(40e6 / 12e3),
+        ..AirEstimate::default()
+    });
+    let words = ["40 Mbit/s", "not on the air"];
+    assert_limit(&station, LimitedBy::Backhaul, &words);
+}
+
+#[test]
+fn a_queue_on_the_wired_side_is_told_apart_from_a_sender_with_pauses() {
+    let report = report(Sensor::AckBurst, None);
+    let mut station = unhurried(&report, 30e6);
+    station.recent.wired = Some(WiredRoundTrip {
+        time: Duration::from_millis(180),
+        smallest: Duration::from_millis(15),
+    });
+    let words = ["180 ms", "165 ms", "30 Mbit/s of 96 Mbit/s"];
+    assert_limit(&station, LimitedBy::Backhaul, &words);
+    station.recent.active_share = 0.4;
+    assert_limit(&station, LimitedBy::Sender, &[]);
+    station.recent.active_share = 1.0;
+    station.recent.wired = Some(WiredRoundTrip {
+        time: Duration::from_millis(180),
+        smallest: Duration::from_millis(150),
+    });
+    assert_limit(&station, LimitedBy::Sender, &[]);
+}
+
+#[test]
+fn others_on_the_channel_are_told_from_a_third_of_the_air_on() {
+    let report = report(Sensor::BlockAck, Some(390e6));
+    let mut station = paced(&report);
+    station.cell.air_of_others = Some(0.45);
+    assert_limit(&station, LimitedBy::Contention, &["45 % of the air"]);
+    station.cell.air_of_others = Some(0.1);
+    assert_limit(&station, LimitedBy::FairShare, &[]);
+}
+
+#[test]
+fn a_lost_sensor_limits_while_nothing_replaces_it_and_is_told_in_any_case() {
+    let unseen = report(Sensor::None, None);
+    assert_limit(&paced(&unseen), LimitedBy::NoSensor, &["assumed"]);
+    let lost = Some(LostSensor {
+        sensor: Sensor::Agent,
+        since: Time::from_millis(48_000),
+    });
+    let mut station = paced(&unseen);
+    station.lost = lost;
+    let words = ["sensor lost", "agent has not reported for 12 s"];
+    assert_limit(&station, LimitedBy::SensorLost, &words);
+    let replaced = report(Sensor::AckBurst, None);
+    let mut station = paced(&replaced);
+    station.lost = lost;
+    let words = ["fair share", "12 s", "ack-burst observes it instead"];
+    assert_limit(&station, LimitedBy::FairShare, &words);
+    let mut idle = unhurried(&unseen, 0.0);
+    idle.lost = lost;
+    assert_limit(&idle, LimitedBy::Idle, &["agent has not reported"]);
+    idle.lost = Some(LostSensor {
+        sensor: Sensor::AckBurst,
+        since: Time::ZERO,
+    });
+    assert!(!idle.limit(None).reason.contains("TCP"));
+}
+
+#[test]
+fn what_is_not_paced_is_not_limited() {
+    let report = report(Sensor::AckBurst, None);
+    let mut station = paced(&report);
+    let limit = station.limit(Some("eth1 was removed"));
+    assert_eq!(limit.by, LimitedBy::Passing);
+    assert!(limit.reason.ends_with("eth1 was removed"));
+    station.is_exempt = true;
+    assert_limit(&station, LimitedBy::Exempt, &["unpaced"]);
+    station.is_exempt = false;
+    station.recent.granted_bps = None;
+    assert_limit(&station, LimitedBy::Passing, &["no rate is granted"]);
+}
+
+#[test]
+fn the_names_are_those_of_the_contract() {
+    let names: Vec<String> = LimitedBy::iter().map(|by| by.to_string()).collect();
+    assert_eq!(
+        names,
+        [
+            "passing",
+            "exempt",
+            "idle",
+            "backhaul",
+            "sensor-lost",
+            "no-sensor",
+            "slow-station",
+            "contention",
+            "fair-share",
+            "sender"
+        ]
+    );
+}
