@@ -6,6 +6,7 @@
 mod args;
 mod bar;
 mod commands;
+mod files;
 mod output;
 mod progress;
 mod rate;

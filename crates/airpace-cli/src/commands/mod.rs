@@ -3,12 +3,16 @@
 mod airtime;
 mod allocate;
 mod bench;
+mod check;
 mod control;
 mod demo;
+mod dist;
+mod doctor;
 mod edge;
 mod emulate;
 mod proxy;
 mod reproduce;
+mod schema;
 mod sim;
 mod step;
 mod tool;
@@ -24,6 +28,9 @@ use std::process::ExitCode;
 pub(crate) enum Command {
     Demo(demo::Demo),
     Edge(edge::Edge),
+    Doctor(doctor::Doctor),
+    Check(check::Check),
+    Schema(schema::Schema),
     Emulate(Box<emulate::Emulate>),
     Proxy(proxy::Proxy),
     #[command(after_help = agent::examples("airpace agent", "airpace keygen"))]
@@ -39,6 +46,8 @@ pub(crate) enum Command {
     Bench(bench::Bench),
     Tool(tool::Tool),
     #[command(hide = true)]
+    Dist(dist::Dist),
+    #[command(hide = true)]
     Validate(validate::Validate),
 }
 
@@ -47,6 +56,9 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Demo(args) => demo::run(&args),
         Command::Edge(args) => edge::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Schema(args) => schema::run(&args),
         Command::Emulate(args) => emulate::run(&args),
         Command::Proxy(args) => proxy::run(&args),
         Command::Agent(args) => agent::run(&args),
@@ -59,6 +71,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Control(args) => control::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Tool(args) => tool::run(&args),
+        Command::Dist(args) => dist::run(&args),
         Command::Validate(args) => validate::run(&args),
     }
 }

@@ -1,11 +1,13 @@
 //! `airpace edge` as an operator meets it: the real process between namespaces.
 
+mod doctor;
 mod frames;
 mod leftovers;
 mod mishaps;
 mod operation;
 mod outages;
 mod passing;
+mod service;
 
 use airpace_lab::bench::edge::{EdgeProcess, EdgeTestbed, SERVER, Traffic, pause, station_address};
 use airpace_net::clock::Clock;
