@@ -13,8 +13,16 @@ fn uncommented(example: &str) -> String {
             Some(rest) if !rest.starts_with(' ') => rest,
             _ => line,
         };
-        text.push_str(line);
-        text.push('\n');
+        // No key stands in an example: somebody would use it.
+        match line.split_once(" = ") {
+            Some((name @ ("private_key" | "public_key"), _)) => {
+                text.push_str(&format!("{name} = \"{KEY}\"\n"));
+            }
+            _ => {
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
     }
     text
 }
