@@ -79,7 +79,10 @@ fn key(text: &mut String, field: &Field, path: &str, given: &[Given<'_>], is_act
         (None, Absent::Default(value) | Absent::Required(value)) => declared.written(value),
         (None, _) => match declared {
             Kind::List(_) => "[]".to_owned(),
-            Kind::Value { example, .. } => example.to_owned(),
+            // The example of a kind of values may be out of this key's range.
+            Kind::Value { example, .. } => field
+                .bounds
+                .map_or_else(|| example.to_owned(), |bounds| declared.written(bounds.low)),
             Kind::Choice(words) => {
                 let first = words().first().map_or("", |word| word.word);
                 format!("\"{first}\"")
