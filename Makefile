@@ -2,12 +2,14 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build agent demo demo-check reproduce test test-full validate-ns3 bench frontier soak lint check-all fuzz bpf book ci tools packages
+.PHONY: help build agent demo demo-check reproduce test test-full validate-ns3 bench frontier soak lint check-all deb test-deb static fuzz bpf book ci tools packages
 
 CARGO ?= cargo
 PYTHON := .venv/bin/python
 VENV := .venv/ready
 export PYTHONPATH := python
+# The machine that is built on. Naming it keeps build scripts free of the flags of static programs.
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -17,6 +19,15 @@ build: tools ## build the program: target/release/airpace
 
 agent: tools ## build the small program for stations: target/dist/airpace-agent
 	$(CARGO) build --profile dist --locked -p airpace-agent
+
+deb: build agent ## Debian packages: out/airpace_*.deb, out/airpace-agent_*.deb
+	@scripts/prepare cargo-deb
+	scripts/deb
+
+static: tools ## the same programs without shared libraries: target/static/HOST/release/airpace, target/static/HOST/dist/airpace-agent
+	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build --release --locked -p airpace-cli --target $(HOST) --target-dir target/static
+	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build --profile dist --locked -p airpace-agent --target $(HOST) --target-dir target/static
+	scripts/assert-static target/static/$(HOST)/release/airpace target/static/$(HOST)/dist/airpace-agent
 
 demo: build $(VENV) ## the same download with Cubic, BBR, behind airpace and over a modified access point, side by side; leaves out/demo
 	target/release/airpace demo --out out/demo
@@ -38,6 +49,9 @@ test: tools packages $(VENV) ## all tests
 test-full: test ## all tests, then the long ones, optimised; they want the machine to themselves
 	seed=$${PROPTEST_RNG_SEED:-$$(date +%s)}; echo "property tests: PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=4096"; \
 		PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=4096 $(CARGO) test --workspace --locked --release -- --include-ignored --skip helper_ --test-threads 1
+
+test-deb: deb ## install, kill, upgrade and purge the packages in a fresh Debian under systemd; needs root
+	scripts/test-deb
 
 validate-ns3: build ## this simulator against ns-3 (installs it, 330 MB): out/validate-ns3/report.json; FULL=1 for a quarter of an hour
 	@scripts/prepare ns3
@@ -78,8 +92,9 @@ lint: tools $(VENV) ## formatting, clippy, documentation, spelling, Python, lice
 	.venv/bin/ruff check python validation
 	if scripts/prepare has-deny; then $(CARGO) deny --offline check licenses bans sources; fi
 
-check-all: lint test-full ## lint and every test, then the agent's size, licences, advisories, and 30 s of fuzzing per target
+check-all: lint test-full ## lint and every test, then the agent's size, the packages, licences, advisories, and 30 s of fuzzing per target
 	scripts/agent-size
+	$(MAKE) test-deb
 	@scripts/prepare deny
 	$(CARGO) deny --offline check licenses bans sources
 	if $(CARGO) deny fetch db; then $(CARGO) deny --offline check advisories; \

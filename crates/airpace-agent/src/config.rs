@@ -35,11 +35,20 @@ fn load<T>(
     from_toml: impl FnOnce(&str) -> Result<T, DocumentError>,
 ) -> anyhow::Result<T> {
     let file = path.display();
-    let text = airpace_net::files::read_text(path)
-        .map_err(|error| bad_input(format!("cannot read {file}: {error}")))?;
-    refuse_exposed_key(path, &text)?;
-    from_toml(&text)
+    from_toml(&text(path)?)
         .map_err(|error| bad_input_with(error.one_line(&file.to_string()), error.excerpt()))
+}
+
+/// Reads a configuration's text.
+///
+/// # Errors
+/// The file cannot be read, or it holds a private key and others may read it; both count as bad
+/// input.
+pub fn text(path: &Path) -> anyhow::Result<String> {
+    let text = airpace_net::files::read_text(path)
+        .map_err(|error| bad_input(format!("cannot read {}: {error}", path.display())))?;
+    refuse_exposed_key(path, &text)?;
+    Ok(text)
 }
 
 /// Refuses a configuration that holds a private key and that other users may read, as a key file of

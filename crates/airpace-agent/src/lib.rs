@@ -29,4 +29,5 @@ pub mod failure;
 pub mod keygen;
 pub mod log;
 pub mod output;
+pub mod program;
 pub mod stop;

@@ -9,6 +9,7 @@ mod commands;
 mod dashboard;
 #[cfg(test)]
 mod documented;
+mod files;
 mod output;
 mod progress;
 mod rate;

@@ -60,6 +60,8 @@ pub enum Kind {
         name: &'static str,
         /// Its keys.
         fields: fn() -> &'static [Field],
+        /// Whether a single word may stand for the table.
+        short: bool,
     },
     /// One value of this kind or a list of them.
     List(fn() -> Kind),

@@ -29,6 +29,16 @@ pub fn read<T: Section>(text: &str, settings: &[Override]) -> Result<(T, Source)
     }
 }
 
+/// The keys at the top level of a file, in no particular order.
+///
+/// # Errors
+/// Malformed TOML.
+pub fn top_level_keys(text: &str) -> Result<Vec<String>, DocumentError> {
+    let (table, _) = parse(text, &[])?;
+    let keys = table.get_ref().keys();
+    Ok(keys.map(|key| key.get_ref().to_string()).collect())
+}
+
 /// Why a file was refused, and where.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}")]

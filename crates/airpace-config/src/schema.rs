@@ -1,5 +1,11 @@
 //! The reference of a configuration file, made from the declarations: Markdown for people, JSON for
-//! programs.
+//! programs, JSON Schema for editors, and an example with every key.
+
+mod example;
+mod standard;
+
+pub use example::{Given, example};
+pub use standard::json_schema;
 
 use crate::declaration::{Absent, Bounds, Field, Kind, Word};
 use crate::section::Section;
@@ -52,19 +58,22 @@ fn row(field: &Field) -> String {
 fn describe(kind: Kind) -> String {
     match kind {
         Kind::Value { what, example } => format!("{what}, {example}"),
-        Kind::Choice(words) => {
-            let describe = |word: &Word| {
-                format!(
-                    "\"{}\" ({})",
-                    word.word,
-                    one_line(word.meaning).trim_end_matches('.')
-                )
-            };
-            words().iter().map(describe).collect::<Vec<_>>().join(", ")
-        }
+        Kind::Choice(words) => describe_words(&words()),
         Kind::Table { name, .. } => format!("table, see {name}"),
         Kind::List(of) => format!("{}, or a list", describe(of())),
     }
+}
+
+/// Words with their meanings.
+fn describe_words(words: &[Word]) -> String {
+    let describe = |word: &Word| {
+        format!(
+            "\"{}\" ({})",
+            word.word,
+            one_line(word.meaning).trim_end_matches('.')
+        )
+    };
+    words.iter().map(describe).collect::<Vec<_>>().join(", ")
 }
 
 /// A doc comment as one line of text.
@@ -87,7 +96,7 @@ fn tables<S: Section>() -> Vec<Table> {
     let mut next = 0;
     while let Some(table) = found.get(next) {
         for field in table.fields {
-            let Kind::Table { name, fields } = (field.kind)().element() else {
+            let Kind::Table { name, fields, .. } = (field.kind)().element() else {
                 continue;
             };
             if !found.iter().any(|known| known.name == name) {

@@ -115,6 +115,7 @@ macro_rules! section {
                 $crate::declaration::Kind::Table {
                     name: $table,
                     fields: <Self as $crate::section::Section>::fields,
+                    short: !<[&str]>::is_empty(&[$(stringify!($short))?]),
                 }
             }
             fn from_text(text: &str) -> Option<Self> {
@@ -252,7 +253,7 @@ fn first_missing(fields: &[Field], given: &[&str]) -> Option<String> {
                 let example = kind.written(example);
                 return Some(format!("`{key}`: add for example {key} = {example}"));
             }
-            (Absent::Nested, Kind::Table { name, fields }) => {
+            (Absent::Nested, Kind::Table { name, fields, .. }) => {
                 if let Some(missing) = first_missing(fields(), &[]) {
                     return Some(format!("the table {name}, which needs {missing}"));
                 }

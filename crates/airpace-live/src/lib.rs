@@ -8,6 +8,7 @@
 //! becomes readable; [`keys::KeyPair`] generates, reads and writes keys.
 
 pub mod agent;
+pub mod doctor;
 pub mod edge;
 mod journal;
 pub mod keys;
@@ -23,6 +24,7 @@ mod device;
 pub mod fuzzing;
 mod queues;
 mod runtime;
+mod service;
 mod warnings;
 
 pub use agent::run_agent;

@@ -1,6 +1,7 @@
 //! What the loops of proxy and agent share: waiting, the clock.
 
 use crate::crypto::Tunnel;
+use crate::service::Service;
 use airpace_api::config::TunConfig;
 use airpace_core::wire::tcp;
 use airpace_edge::tunnel::{self, SEAL_HEAD, SEAL_TAIL};
@@ -95,6 +96,7 @@ pub(crate) struct Loop {
     clock: Clock,
     /// Whether the wait also ends when the socket can be written.
     writing: bool,
+    service: Service,
 }
 
 impl Loop {
@@ -114,7 +116,13 @@ impl Loop {
             poller,
             clock,
             writing: false,
+            service: Service::begin(),
         })
+    }
+
+    /// Tells the service manager how the daemon stands.
+    pub(crate) fn tell_status(&mut self, status: String) {
+        self.service.status(status);
     }
 
     /// Also waits for changes of routes.
@@ -145,6 +153,11 @@ impl Loop {
             };
             self.poller.modify(socket, SOCKET, interest)?;
         }
+        self.service.turn(self.clock.now());
+        let deadline = [deadline, self.service.deadline()]
+            .into_iter()
+            .flatten()
+            .min();
         self.poller.wait(&self.clock, deadline)?;
         let mut ready = ReadyFor::default();
         for file in self.poller.ready() {
@@ -155,6 +168,9 @@ impl Loop {
                 ROUTES => ready.routes = true,
                 _ => ready.monitor = true,
             }
+        }
+        if ready.stop {
+            self.service.stopping();
         }
         Ok(ready)
     }

@@ -366,7 +366,7 @@ const SET_FLAGS: u32 = 0x26;
 const RECEIVE_TAGS: u32 = 1 << 8;
 
 /// Returns whether the interface takes VLAN tags out of the frames that it receives.
-fn tag_offload(interface: &str) -> io::Result<bool> {
+pub(crate) fn tag_offload(interface: &str) -> io::Result<bool> {
     let flags = sys::ethtool(&CString::new(interface)?, GET_FLAGS, 0)?;
     Ok(flags & RECEIVE_TAGS != 0)
 }

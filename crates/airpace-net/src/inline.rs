@@ -166,6 +166,11 @@ pub fn is_port_away(error: &io::Error) -> bool {
         .is_some_and(|code| away.contains(&code))
 }
 
+/// Loads the programs and unloads them again.
+pub(crate) fn try_load() -> Result<(), InlineError> {
+    Programs::load(MAX_RECEIVED_BYTES).map(drop)
+}
+
 /// Options of an [`XdpPath`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InlineOptions {

@@ -5,11 +5,13 @@
 
 mod bridge;
 mod events;
+mod facts;
 mod queueing;
 mod rules;
 
 pub(crate) use bridge::{PortLink, PortVlan};
 pub use events::RouteEvents;
+pub use facts::InterfaceFacts;
 pub use rules::Rule;
 
 use crate::netns::Namespace;
@@ -21,7 +23,7 @@ use netlink_packet_core::{
 use netlink_packet_route::RouteNetlinkMessage as Request;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{
-    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, LinkXdp,
+    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
 };
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
@@ -173,14 +175,8 @@ impl Netlink {
             let LinkAttribute::Xdp(parts) = attribute else {
                 continue;
             };
-            for part in parts {
-                if let LinkXdp::ProgId(id)
-                | LinkXdp::DrvProgId(id)
-                | LinkXdp::SkbProgId(id)
-                | LinkXdp::HwProgId(id) = part
-                {
-                    return Ok(Some(id));
-                }
+            if let Some(id) = facts::program_of(&parts) {
+                return Ok(Some(id));
             }
         }
         Ok(None)

@@ -5,6 +5,7 @@
               lives here"
 )]
 
+pub(crate) mod ethtool;
 pub(crate) mod xsk;
 
 use crate::udp::control::{self, Control, Kind};

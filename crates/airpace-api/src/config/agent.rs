@@ -4,6 +4,7 @@ use super::{Cipher, ConfigError, DocumentError, KeySource, QueueConfig, TunConfi
 use crate::endpoint::Endpoint;
 use crate::keys::{PrivateKey, PublicKey};
 use airpace_config::quantity::{Rate, Span};
+use airpace_config::schema::Given;
 use airpace_config::{choice, section};
 use ipnet::IpNet;
 use std::path::PathBuf;
@@ -105,6 +106,18 @@ section! {
 }
 
 impl AgentConfig {
+    /// A file with every key, its explanation and its default, for an operator to edit. It reads as a
+    /// valid configuration of interfaces, keys and stations that do not exist.
+    #[must_use]
+    pub fn example() -> String {
+        const GIVEN: &[Given<'_>] = &[
+            ("#telemetry", "\"/var/log/airpace/agent.jsonl\""),
+            ("private_key_file", "\"/etc/airpace/agent.key\""),
+            ("tun.address", "\"10.77.0.2/24\""),
+        ];
+        super::example::<Self>("The agent: airpace-agent run --config FILE.", GIVEN)
+    }
+
     /// Reads a configuration and checks it.
     ///
     /// # Errors

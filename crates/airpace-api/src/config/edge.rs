@@ -4,6 +4,7 @@ use super::{ConfigError, ControlConfig, DocumentError, KeySource, QueueConfig};
 use crate::keys::{PrivateKey, PublicKey};
 use crate::mac::MacAddress;
 use airpace_config::quantity::Span;
+use airpace_config::schema::Given;
 use airpace_config::{choice, section};
 use core::net::SocketAddr;
 use std::path::PathBuf;
@@ -135,6 +136,20 @@ impl AgentsConfig {
 }
 
 impl EdgeConfig {
+    /// A file with every key, its explanation and its default, for an operator to edit. It reads as a
+    /// valid configuration of interfaces, keys and stations that do not exist.
+    #[must_use]
+    pub fn example() -> String {
+        const GIVEN: &[Given<'_>] = &[
+            ("wan", "\"eth0\""),
+            ("#telemetry", "\"/var/log/airpace/edge.jsonl\""),
+            ("#agents.private_key_file", "\"/etc/airpace/edge.key\""),
+            ("#station.name", "\"printer\""),
+            ("ap.ports", "[\"eth1\"]"),
+        ];
+        super::example::<Self>("The in-line box: airpace edge --config FILE.", GIVEN)
+    }
+
     /// Reads a configuration and checks it.
     ///
     /// # Errors

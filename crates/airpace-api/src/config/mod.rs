@@ -28,6 +28,7 @@ pub use proxy::{
 use crate::keys::PrivateKey;
 use airpace_config::document::{self, Override};
 use airpace_config::quantity::{QueueLimit, Size, Span};
+use airpace_config::schema::{self, Given};
 use airpace_config::section::Section;
 use airpace_config::{choice, section};
 use ipnet::IpNet;
@@ -107,6 +108,15 @@ impl Default for Cipher {
     fn default() -> Self {
         Self::Auto
     }
+}
+
+/// A file with every key, as [`EdgeConfig::example`] and its like give it.
+fn example<T: Section>(what: &str, given: &[Given<'_>]) -> String {
+    let heading = format!(
+        "{what}\n\nEvery key is here. Those that begin with # have this value if they are left out. After a \
+         change: airpace check FILE, and airpace doctor FILE for what is missing on this machine."
+    );
+    schema::example::<T>(&heading, given)
 }
 
 /// Reads a configuration, then checks it for contradictions; errors of both have their place in

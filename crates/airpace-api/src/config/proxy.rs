@@ -5,6 +5,7 @@ use crate::keys::{PrivateKey, PublicKey};
 use airpace_config::choice;
 use airpace_config::choice::Choice;
 use airpace_config::quantity::{Rate, Size, Span};
+use airpace_config::schema::Given;
 use airpace_config::section;
 use airpace_core::control::{Aim, Goal};
 use core::net::{IpAddr, SocketAddr};
@@ -153,6 +154,19 @@ section! {
 }
 
 impl ProxyConfig {
+    /// A file with every key, its explanation and its default, for an operator to edit. It reads as a
+    /// valid configuration of interfaces, keys and stations that do not exist.
+    #[must_use]
+    pub fn example() -> String {
+        const GIVEN: &[Given<'_>] = &[
+            ("#telemetry", "\"/var/log/airpace/proxy.jsonl\""),
+            ("private_key_file", "\"/etc/airpace/proxy.key\""),
+            ("tun.address", "\"10.77.0.1/24\""),
+            ("station.name", "\"laptop\""),
+        ];
+        super::example::<Self>("The proxy: airpace proxy --config FILE.", GIVEN)
+    }
+
     /// Reads a configuration and checks it.
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 //! What is read, what is refused and with which message.
 
+mod examples;
+
 use super::*;
 
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";

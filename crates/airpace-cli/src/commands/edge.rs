@@ -176,7 +176,7 @@ fn configuration(args: &Edge) -> anyhow::Result<EdgeConfig> {
     Ok(config)
 }
 
-fn access_point(port: &str) -> ApConfig {
+pub(super) fn access_point(port: &str) -> ApConfig {
     ApConfig {
         ports: vec![port.to_owned()],
         ..ApConfig::default()

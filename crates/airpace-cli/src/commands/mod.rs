@@ -3,12 +3,16 @@
 mod airtime;
 mod allocate;
 mod bench;
+mod check;
 mod control;
 mod demo;
+mod dist;
+mod doctor;
 mod edge;
 mod emulate;
 mod proxy;
 mod reproduce;
+mod schema;
 mod sim;
 mod status;
 mod step;
@@ -26,6 +30,9 @@ pub(crate) enum Command {
     Demo(demo::Demo),
     Edge(edge::Edge),
     Status(status::Status),
+    Doctor(doctor::Doctor),
+    Check(check::Check),
+    Schema(schema::Schema),
     Emulate(Box<emulate::Emulate>),
     Proxy(proxy::Proxy),
     #[command(after_help = agent::examples("airpace agent", "airpace keygen"))]
@@ -41,6 +48,8 @@ pub(crate) enum Command {
     Bench(bench::Bench),
     Tool(tool::Tool),
     #[command(hide = true)]
+    Dist(dist::Dist),
+    #[command(hide = true)]
     Validate(validate::Validate),
 }
 
@@ -50,6 +59,9 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Demo(args) => demo::run(&args),
         Command::Edge(args) => edge::run(&args),
         Command::Status(args) => status::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Schema(args) => schema::run(&args),
         Command::Emulate(args) => emulate::run(&args),
         Command::Proxy(args) => proxy::run(&args),
         Command::Agent(args) => agent::run(&args),
@@ -62,6 +74,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Control(args) => control::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Tool(args) => tool::run(&args),
+        Command::Dist(args) => dist::run(&args),
         Command::Validate(args) => validate::run(&args),
     }
 }

@@ -8,6 +8,7 @@
 mod airtime;
 mod allocate;
 mod bench;
+mod check;
 mod config;
 mod control;
 mod demo;

@@ -3,7 +3,11 @@
 use crate::shared::{airpace, assert_refused};
 use std::process::{Command, Stdio};
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 17] = [
+    "edge",
+    "doctor",
+    "check",
+    "schema",
     "demo",
     "emulate",
     "proxy",

@@ -112,6 +112,16 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
     agent.run(&mut wait)
 }
 
+/// What the service manager shows.
+fn status(proxy_is_heard: bool) -> String {
+    let status = if proxy_is_heard {
+        "connected to the proxy"
+    } else {
+        "the proxy is silent: traffic takes the path without the tunnel"
+    };
+    status.to_owned()
+}
+
 /// Refuses an address of the proxy that would be routed into the tunnel.
 fn refuse_cycle(config: &AgentConfig, proxy: SocketAddr) -> anyhow::Result<()> {
     if let Some((_, route)) = config.route_to(proxy.ip().to_canonical()) {
@@ -190,9 +200,15 @@ impl RunningAgent<'_> {
     fn run(&mut self, wait: &mut Loop) -> anyhow::Result<()> {
         let mut datagrams = ReceiveBatch::new(16, 65_536);
         let mut frames = ReceiveBatch::new(64, SNAP);
+        let mut told = None;
         loop {
             let now = self.clock.now();
             self.on_time(now, wait);
+            let is_heard = self.device.is_routed();
+            if told != Some(is_heard) {
+                told = Some(is_heard);
+                wait.tell_status(status(is_heard));
+            }
             if self.end_slot(now) {
                 self.stop_joining_without_frames(&mut datagrams);
             }

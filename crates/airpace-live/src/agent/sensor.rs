@@ -10,6 +10,7 @@ use crate::crypto::{NoiseIk, Tunnel, random_key};
 use crate::journal::Journal;
 use crate::keys::{self, KeyPair};
 use crate::runtime::{self, Stop};
+use crate::service::Service;
 use crate::warnings;
 use airpace_api::config::AgentConfig;
 use airpace_core::wire::ethernet::Ethernet;
@@ -128,15 +129,23 @@ impl SensorAgent<'_> {
     fn run(&mut self, poller: &mut Poller) -> anyhow::Result<()> {
         let mut datagrams = ReceiveBatch::new(4, 2_048);
         let mut frames = ReceiveBatch::new(64, SNAP);
+        let mut service = Service::begin();
+        service.status(format!("reports to {}", self.config.proxy));
         loop {
             let now = self.clock.now();
             self.on_time(now, poller);
             self.send(now);
-            let deadlines = [self.tunnel.deadline(), self.packets.deadline()];
+            service.turn(now);
+            let deadlines = [
+                self.tunnel.deadline(),
+                self.packets.deadline(),
+                service.deadline(),
+            ];
             let deadline = deadlines.into_iter().flatten().min();
             poller.wait(&self.clock, deadline)?;
             let ready: Vec<u64> = poller.ready().map(|file| file.token).collect();
             if ready.contains(&STOP) {
+                service.stopping();
                 break;
             }
             if ready.contains(&MONITOR) {

@@ -30,6 +30,10 @@ pub use run::run_edge;
 pub use setup::undo;
 pub use socket::ask;
 
+pub(crate) use settings::ports;
+pub(crate) use socket::is_running;
+pub(crate) use state::free_bridge_name;
+
 use airpace_edge::inline;
 use airpace_net::inline::InlineCounters;
 

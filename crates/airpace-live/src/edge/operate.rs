@@ -34,6 +34,21 @@ impl core::fmt::Debug for Reload<'_> {
 }
 
 impl RunningEdge {
+    /// What the service manager shows.
+    pub(super) fn service_status(&self) -> String {
+        if let Some(reason) = self.watch.passing() {
+            return format!("all frames pass unpaced: {reason}");
+        }
+        let does = if self.config.dry_run {
+            "measures"
+        } else {
+            "paces"
+        };
+        let stations = self.inline.stations().count();
+        let path = self.setup.path.name();
+        format!("{does} {stations} stations ({path})")
+    }
+
     /// Answers a request.
     pub(super) fn answer(&mut self, request: &EdgeRequest, reload: Reload<'_>) -> EdgeReply {
         let answered = match request {

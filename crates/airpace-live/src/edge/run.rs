@@ -19,6 +19,7 @@ use super::{EdgeTotals, settings};
 use crate::crypto::random_key;
 use crate::journal::Journal;
 use crate::runtime::{self, Stop};
+use crate::service::Service;
 use airpace_api::config::EdgeConfig;
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_edge::inline::{Departure, Inline};
@@ -32,6 +33,8 @@ use std::collections::VecDeque;
 
 /// Interval between heartbeats. The programs let everything pass when the last one is 200 ms old.
 const BEAT: Duration = Duration::from_millis(50);
+/// Interval between looks at what the service manager is told.
+const STATUS_INTERVAL: Duration = Duration::from_secs(2);
 /// Frames and observations that are taken in one turn of the loop, so that pacers are served in
 /// between.
 const BATCH: usize = 256;
@@ -145,6 +148,8 @@ pub(super) struct RunningEdge {
     /// Frames that a port had no room for yet.
     waiting: VecDeque<(usize, FrameBuf)>,
     pub(super) next_beat: Time,
+    /// When the service manager is told next how the box stands.
+    next_status: Time,
     pub(super) sent: u64,
     pub(super) dropped: u64,
     pub(super) refused: u64,
@@ -186,6 +191,7 @@ impl RunningEdge {
             spare: Vec::new(),
             waiting: VecDeque::new(),
             next_beat: Time::ZERO,
+            next_status: Time::ZERO,
             sent: 0,
             dropped: 0,
             refused: 0,
@@ -219,6 +225,7 @@ impl RunningEdge {
         }
         let mut socket = ControlSocket::open(&self.config.wan, CONTROL)?;
         socket.register(&waiter)?;
+        let mut service = Service::begin();
         loop {
             // Observations do not wake the loop one by one, so they are looked for in each turn,
             // and before the frames, because they are older.
@@ -227,6 +234,12 @@ impl RunningEdge {
             let now = self.clock.now();
             self.look_after_ports(now, &waiter)?;
             self.on_time(now)?;
+            // The loop turns at every heartbeat, so the manager needs no deadline of its own.
+            service.turn(now);
+            if now >= self.next_status {
+                self.next_status = now.saturating_add(STATUS_INTERVAL);
+                service.status(self.service_status());
+            }
             let sent_before = self.sent;
             let is_blocked = !self.send(now);
             let deadline = if is_blocked {
@@ -249,6 +262,7 @@ impl RunningEdge {
             }
             let ready: Vec<u64> = waiter.ready().map(|file| file.token).collect();
             if ready.contains(&STOP) {
+                service.stopping();
                 return Ok(());
             }
             self.hear_remote_sensors(ready.contains(&REPORTS));

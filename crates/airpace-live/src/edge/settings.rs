@@ -46,7 +46,7 @@ pub(super) fn inline(config: &EdgeConfig) -> InlineConfig {
 }
 
 /// The ports towards access points, each once, in the order of the configuration.
-pub(super) fn ports(config: &EdgeConfig) -> Vec<&str> {
+pub(crate) fn ports(config: &EdgeConfig) -> Vec<&str> {
     let mut ports: Vec<&str> = Vec::new();
     for (_, port) in config.ports() {
         if !ports.contains(&port) {

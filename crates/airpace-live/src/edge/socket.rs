@@ -222,7 +222,7 @@ pub(super) fn socket_file(wan: &str) -> PathBuf {
 }
 
 /// Returns whether a box runs on the port `wan`, which includes one that is stopped (SIGSTOP).
-pub(super) fn is_running(wan: &str) -> bool {
+pub(crate) fn is_running(wan: &str) -> bool {
     UnixStream::connect(socket_file(wan)).is_ok()
 }
 

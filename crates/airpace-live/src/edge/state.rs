@@ -158,7 +158,7 @@ fn bridges_of_earlier_runs() -> anyhow::Result<Vec<String>> {
 }
 
 /// A name for a bridge that no interface has.
-pub(super) fn free_bridge_name() -> anyhow::Result<String> {
+pub(crate) fn free_bridge_name() -> anyhow::Result<String> {
     let mut link = Netlink::open()?;
     let mut names = (0..MOST_BRIDGES).map(bridge_name);
     names

@@ -83,6 +83,7 @@ pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<Totals>
         next_path_check: Time::ZERO,
         copy_dscp: config.tun.copy_dscp,
         next_session_check: Time::ZERO,
+        present: 0,
         tunnel,
         packets,
         device,
@@ -136,6 +137,8 @@ struct RunningProxy {
     /// Whether the outer header has the packet's code point.
     copy_dscp: bool,
     next_session_check: Time,
+    /// Stations that were present at the last check.
+    present: usize,
 }
 
 impl RunningProxy {
@@ -144,9 +147,15 @@ impl RunningProxy {
         let mut wait = Loop::new(clock, realtime, stop, &self.device, &self.socket)?;
         wait.add_route_events(self.restoration.events())?;
         let mut received = ReceiveBatch::new(16, 65_536);
+        let mut told = None;
         loop {
             let now = clock.now();
             self.on_time(now);
+            if told != Some(self.present) {
+                told = Some(self.present);
+                let (present, all) = (self.present, self.addresses.len());
+                wait.tell_status(format!("{present} of {all} stations are connected"));
+            }
             let blocked = !self.send(now);
             // While the socket is full, the pacers' deadlines would only spin the loop.
             let deadline = if blocked {
@@ -191,8 +200,10 @@ impl RunningProxy {
         if now >= self.next_session_check {
             // Sessions end without an event.
             self.next_session_check = now + runtime::SESSION_CHECK;
+            self.present = 0;
             for station in 0..self.addresses.len() {
                 let present = is_present(&self.tunnel, now, station);
+                self.present += usize::from(present);
                 self.packets.set_connected(now, station, present);
             }
         }

@@ -1,5 +1,6 @@
 //! `airpace edge` as an operator meets it: the real process between namespaces.
 
+mod doctor;
 mod frames;
 mod insight;
 mod leftovers;
@@ -8,6 +9,7 @@ mod operation;
 mod outages;
 mod passing;
 mod watch;
+mod service;
 
 use airpace_lab::bench::edge::{EdgeProcess, EdgeTestbed, SERVER, Traffic, pause, station_address};
 use airpace_net::clock::Clock;

@@ -1,0 +1,89 @@
+//! `airpace doctor` between the namespaces of the test bed.
+
+use super::{program, snapshot, start, testbed};
+use airpace_lab::bench::edge::EdgeTestbed;
+use serde_json::Value;
+use std::process::Command;
+
+/// Runs `airpace doctor --json` in the box.
+fn doctor(bed: &EdgeTestbed, arguments: &[&str]) -> (Option<i32>, Value) {
+    let mut command = Command::new(program());
+    command.args(["doctor", "--json"]).args(arguments);
+    let output = bed.middle.run(|| command.output()).unwrap().unwrap();
+    let report = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+    (output.status.code(), report)
+}
+
+fn check<'a>(report: &'a Value, name: &str) -> &'a Value {
+    let checks = report["checks"].as_array().unwrap();
+    let found = checks.iter().find(|check| check["name"] == name);
+    found.unwrap_or_else(|| panic!("no check `{name}`: {report:#}"))
+}
+
+#[test]
+fn every_obstacle_is_told_with_its_remedy_and_nothing_is_changed() {
+    let Some(bed) = testbed(1, 1500) else { return };
+    let before = snapshot(&bed);
+    let ports = ["--wan", "wan", "--ap", "ap0"];
+    let (_, report) = doctor(&bed, &ports);
+    for name in [
+        "kernel",
+        "rights",
+        "bridge",
+        "clock",
+        "wan: driver",
+        "ap0: bridging",
+    ] {
+        check(&report, name);
+    }
+    assert_eq!(
+        check(&report, "wan: driver")["found"]
+            .as_str()
+            .unwrap()
+            .split(',')
+            .next(),
+        Some("veth")
+    );
+    assert_eq!(check(&report, "ap0: bridging")["ok"], true);
+
+    let (code, report) = doctor(&bed, &["--wan", "wan", "--ap", "eth9"]);
+    let missing = check(&report, "eth9");
+    assert_eq!(
+        (code, &missing["ok"], &report["ok"]),
+        (Some(1), &false.into(), &false.into())
+    );
+    assert!(missing["remedy"].as_str().unwrap().contains("ap0"));
+    assert_eq!(snapshot(&bed), before);
+
+    let mut link = bed.middle.netlink().unwrap();
+    link.add_address("ap0", "10.1.2.3/24".parse().unwrap())
+        .unwrap();
+    link.set_mtu("wan", 9000).unwrap();
+    let (code, report) = doctor(&bed, &ports);
+    assert_eq!(code, Some(1));
+    let remedy = |name| check(&report, name)["remedy"].as_str().unwrap().to_owned();
+    assert!(remedy("ap0: bridging").contains("ip address add 10.1.2.3/PREFIX dev br0"));
+    assert_eq!(remedy("MTU of the ports"), "ip link set wan mtu 1500");
+    assert!(remedy("wan: MTU").contains("unpaced"));
+}
+
+#[test]
+fn a_running_box_is_recognised_and_nothing_is_missing() {
+    let Some(bed) = testbed(1, 1500) else { return };
+    let Some(process) = start(&bed, "") else {
+        return;
+    };
+    let config = process.config();
+    let (code, report) = doctor(&bed, &[config.to_str().unwrap()]);
+    assert_eq!((code, &report["ok"]), (Some(0), &true.into()), "{report:#}");
+    let found = check(&report, "airpace edge")["found"].as_str().unwrap();
+    assert_eq!(found, "runs on wan");
+    assert!(
+        check(&report, "wan: XDP")["found"]
+            .as_str()
+            .unwrap()
+            .contains("of the box that runs")
+    );
+    assert!(process.log().contains("in-line"));
+}
