@@ -1,4 +1,4 @@
-//! SIGINT (Ctrl-C) and SIGTERM, or SIGHUP, as a file that can be polled.
+//! Signals as a file that can be polled: SIGINT (Ctrl-C), SIGTERM, SIGHUP.
 
 use crate::sys;
 use nix::errno::Errno;
@@ -24,6 +24,8 @@ pub struct Signals {
 
 /// The signals that end a run.
 const TERMINATION: &[Signal] = &[Signal::SIGINT, Signal::SIGTERM];
+/// The same, and the signal of a terminal that is closed.
+const END_OF_SESSION: &[Signal] = &[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 /// The signal that asks a daemon to read its configuration again.
 const RELOAD: &[Signal] = &[Signal::SIGHUP];
 
@@ -34,6 +36,19 @@ impl Signals {
     /// When the process cannot open a pipe.
     pub fn termination() -> io::Result<Self> {
         Self::catch(TERMINATION)
+    }
+
+    /// Installs the handler for SIGINT and SIGTERM, and for SIGHUP unless the process ignores it
+    /// (`nohup`).
+    ///
+    /// # Errors
+    /// When the process cannot open a pipe.
+    pub fn end_of_session() -> io::Result<Self> {
+        if sys::is_ignored(Signal::SIGHUP) {
+            Self::termination()
+        } else {
+            Self::catch(END_OF_SESSION)
+        }
     }
 
     /// Installs the handler for SIGHUP.
