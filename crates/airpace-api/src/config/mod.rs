@@ -12,6 +12,7 @@ mod check;
 mod edge;
 mod hide;
 mod law;
+mod paths;
 mod proxy;
 
 pub use agent::{AgentConfig, AgentMode, UplinkConfig};
