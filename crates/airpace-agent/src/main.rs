@@ -2,7 +2,7 @@
 
 use airpace_agent::agent::{self, Agent};
 use airpace_agent::keygen::{self, Keygen};
-use airpace_agent::log::Verbosity;
+use airpace_agent::log::{ENVIRONMENT, Verbosity};
 use airpace_agent::{args, failure};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -13,7 +13,8 @@ use std::process::ExitCode;
     name = "airpace-agent",
     version,
     arg_required_else_help = true,
-    disable_help_subcommand = true
+    disable_help_subcommand = true,
+    after_help = ENVIRONMENT
 )]
 struct Program {
     #[command(flatten)]

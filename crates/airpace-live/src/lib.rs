@@ -23,6 +23,7 @@ mod device;
 pub mod fuzzing;
 mod queues;
 mod runtime;
+mod summary;
 mod warnings;
 
 pub use agent::run_agent;

@@ -157,10 +157,10 @@ pub(crate) fn run(args: &Emulate) -> anyhow::Result<ExitCode> {
     let outcome =
         airpace_emu::run_command(config, NoObserver, command(&args.command)).map_err(refusal)?;
     for line in summary(&outcome.report) {
-        tracing::info!("{line}");
+        tracing::info!(event = "emulation-summary", "{line}");
     }
     for warning in &outcome.report.warnings {
-        tracing::warn!("{warning}");
+        tracing::warn!(event = "emulation-warning", "{warning}");
     }
     if let Some(file) = report_file {
         file.write(&outcome.report)?;

@@ -324,7 +324,7 @@ fn the_report_is_written_however_a_signal_ends_the_run() {
         let mark = format!("1000.{}77{}", std::process::id(), signal as i32);
         let mut emulator = Command::new(env!("CARGO_BIN_EXE_airpace"))
             .args(["emulate", "--report", path.to_str().unwrap()])
-            .args(["--", "sleep", &mark])
+            .args(["--", "sh", "-c", &format!("exec sleep {mark}")])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -61,11 +61,15 @@ impl Delivered {
         if core::mem::replace(&mut self.was_doubting, is_doubting) != is_doubting {
             if is_doubting {
                 tracing::warn!(
+                    event = "monitor-doubted",
                     "the monitor shows more frames to this station than were delivered: somebody forges \
                      them, or the monitor interface belongs to another network; they do not count"
                 );
             } else {
-                tracing::info!("the monitor agrees with what was delivered again");
+                tracing::info!(
+                    event = "monitor-trusted",
+                    "the monitor agrees with what was delivered again"
+                );
             }
         }
     }

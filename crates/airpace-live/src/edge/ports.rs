@@ -62,7 +62,11 @@ impl PortWatch {
     fn note_lost(&mut self, away: Vec<String>) {
         for port in away {
             if !self.lost.contains(&port) {
-                tracing::warn!(port, "the interface has been removed");
+                tracing::warn!(
+                    event = "port-removed",
+                    port,
+                    "the interface has been removed"
+                );
                 self.lost.push(port);
             }
         }
@@ -93,6 +97,7 @@ impl RunningEdge {
                 return self.pass_because(Some(format!("{ports} was removed: {error}")));
             }
             tracing::info!(
+                event = "port-back",
                 ports = self.watch.lost.join(", "),
                 "back in the bridge, with the programs attached"
             );
@@ -144,10 +149,13 @@ impl RunningEdge {
         }
         match &reason {
             Some(reason) => {
-                tracing::warn!("all frames pass unpaced: {reason}");
+                tracing::warn!(event = "pacing-paused", "all frames pass unpaced: {reason}");
                 self.setup.path.pause()?;
             }
-            None => tracing::info!("frames for stations are paced again"),
+            None => tracing::info!(
+                event = "pacing-resumed",
+                "frames for stations are paced again"
+            ),
         }
         self.watch.passing = reason;
         // Without the pause, the next turn writes a heartbeat at once.
