@@ -70,7 +70,7 @@ pub(crate) struct Edge {
     /// Measure and decide, but pace nothing.
     #[arg(long)]
     dry_run: bool,
-    /// File to which one JSON object per station and slot is appended.
+    /// File to which rows about stations are appended, JSON objects one a line (docs/telemetry.md).
     #[arg(long, value_name = "FILE")]
     telemetry: Option<PathBuf>,
     /// Remove what a killed run on the same --wan has left, and do nothing else.
