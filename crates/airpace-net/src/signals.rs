@@ -44,7 +44,7 @@ impl Signals {
     /// # Errors
     /// When the process cannot open a pipe.
     pub fn end_of_session() -> io::Result<Self> {
-        if sys::is_ignored(Signal::SIGHUP) {
+        if is_ignored(Signal::SIGHUP) {
             Self::termination()
         } else {
             Self::catch(END_OF_SESSION)
@@ -95,9 +95,26 @@ impl AsFd for Signals {
     }
 }
 
+/// Whether the process ignores a signal: `SigIgn` in `/proc/self/status` (proc_pid_status(5)). Without
+/// that file signals count as heeded.
+fn is_ignored(signal: Signal) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    // Signal 1 has the lowest bit.
+    mask.is_some_and(|mask| mask & (1 << (signal as u32 - 1)) != 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ignored_signals_are_those_that_the_kernel_ignores() {
+        // Rust programs ignore SIGPIPE from the start.
+        assert!(is_ignored(Signal::SIGPIPE));
+        assert!(!is_ignored(Signal::SIGURG));
+    }
 
     #[test]
     fn a_signal_is_reported_once_and_does_not_end_the_process() {

@@ -225,15 +225,6 @@ pub(crate) fn catch_signals(signals: &[Signal], pipe: BorrowedFd<'_>) -> nix::Re
     Ok(())
 }
 
-/// Returns whether the process ignores a signal.
-pub(crate) fn is_ignored(signal: Signal) -> bool {
-    // SAFETY: all bits zero are a valid `sigaction`.
-    let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
-    // SAFETY: without a new action the call only writes the present one to `action`.
-    let result = unsafe { libc::sigaction(signal as i32, core::ptr::null(), &raw mut action) };
-    result == 0 && action.sa_sigaction == libc::SIG_IGN
-}
-
 /// Restores the default actions.
 pub(crate) fn release_signals(signals: &[Signal]) {
     let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());

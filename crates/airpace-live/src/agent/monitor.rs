@@ -1,6 +1,8 @@
-//! Which of the frames on a monitor interface are for this station, and what of them was delivered.
+//! The monitor interface: which of its frames are for this station, and what of them was delivered.
 
 use super::PacketAgent;
+use crate::capture::Monitor;
+use airpace_api::config::AgentConfig;
 use airpace_net::interfaces::{self, Interface, interface_of};
 use airpace_units::Time;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -35,6 +37,12 @@ impl OwnFrames {
         };
         interface.hardware.map_or(Self::All, Self::To)
     }
+}
+
+/// The monitor interface, if one is configured.
+pub(super) fn open_monitor(config: &AgentConfig) -> anyhow::Result<Option<Monitor>> {
+    let open = |name| Monitor::open(name, "frames are told apart by arrival times");
+    config.monitor.as_deref().map(open).transpose()
 }
 
 /// Tells the agent what the kernel has delivered on the station's interface, and the operator when

@@ -4,7 +4,7 @@
 use super::PacketAgent;
 use super::accept::Accepted;
 use super::lookup::Lookup;
-use super::monitor::{Delivered, OwnFrames};
+use super::monitor::{Delivered, OwnFrames, open_monitor};
 use super::sensor;
 use super::telemetry::AgentTelemetry;
 use crate::batch::Batch;
@@ -82,7 +82,7 @@ pub fn run_agent(
         .allow_fragments()
         .context("allowing datagrams to be cut into fragments")?;
     let events = RouteEvents::open()?;
-    let telemetry = AgentTelemetry::open(config)?;
+    let telemetry = AgentTelemetry::open(config, hangup)?;
     tracing::info!(event = "agent-started", proxy = %config.proxy, address = %proxy, interface = %device.name(), monitor = ?config.monitor, "agent");
     let mut wait = Loop::new(clock, config.realtime, stop, &device, &socket)?;
     wait.add_route_events(&events)?;
@@ -108,7 +108,6 @@ pub fn run_agent(
         next_refresh: Time::ZERO,
         next_route_check: Time::ZERO,
         config,
-        hangup,
         clock,
         tunnel,
         packets,
@@ -130,12 +129,6 @@ fn refuse_cycle(config: &AgentConfig, proxy: SocketAddr) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The monitor interface, if one is configured.
-pub(super) fn open_monitor(config: &AgentConfig) -> anyhow::Result<Option<Monitor>> {
-    let open = |name| Monitor::open(name, "frames are told apart by arrival times");
-    config.monitor.as_deref().map(open).transpose()
-}
-
 /// The socket's send buffer in bytes (the kernel reserves twice this, for its bookkeeping). It is
 /// small, because packets should wait in FQ-CoDel and not here when the network exerts
 /// back-pressure, and holds two batches, so that the network need not wait for the process.
@@ -146,8 +139,6 @@ const BATCH_BYTES: usize = 32 << 10;
 /// The agent with everything that it has opened.
 struct RunningAgent<'a> {
     config: &'a AgentConfig,
-    /// Asks for the telemetry file to be opened again.
-    hangup: Option<&'a Signals>,
     clock: Clock,
     tunnel: Tunnel,
     packets: PacketAgent,
@@ -177,7 +168,7 @@ struct RunningAgent<'a> {
     mtu: u16,
     /// Longest payload that the path was known to take when that was last logged.
     path: Option<u16>,
-    telemetry: AgentTelemetry,
+    telemetry: AgentTelemetry<'a>,
     /// Maps the kernel's timestamps to the clock.
     stamps: RealtimeMap,
     next_refresh: Time,
@@ -221,8 +212,8 @@ impl RunningAgent<'_> {
             if ready.stop {
                 break;
             }
-            if ready.hangup && runtime::was_hung_up(self.hangup)? {
-                self.telemetry.reopen();
+            if ready.hangup {
+                self.telemetry.on_hangup()?;
             }
             // Frames first, so that the report of a slot that ends now includes them.
             if ready.monitor {

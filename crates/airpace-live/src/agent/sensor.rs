@@ -2,8 +2,7 @@
 
 use super::PacketAgent;
 use super::lookup::Lookup;
-use super::monitor::{Delivered, OwnFrames, interface_towards};
-use super::run::open_monitor;
+use super::monitor::{Delivered, OwnFrames, interface_towards, open_monitor};
 use super::telemetry::AgentTelemetry;
 use crate::batch::Batch;
 use crate::capture::{Monitor, SNAP};
@@ -64,7 +63,7 @@ pub(super) fn run(
     let tunnel = Tunnel::new(NoiseIk::new(key_pair, config.cipher), tunnel_config);
     let packets = PacketAgent::new(clock.now(), config, epoch, random_key());
     let socket = lookup.open_socket(UdpOptions::default())?;
-    let telemetry = AgentTelemetry::open(config)?;
+    let telemetry = AgentTelemetry::open(config, hangup)?;
     let monitor = open_monitor(config)?;
     tracing::info!(event = "agent-started", box = %config.proxy, monitor = ?config.monitor, interface = ?config.interface, "agent that only reports");
     let mut poller = Poller::new()?;
@@ -95,7 +94,7 @@ pub(super) fn run(
         monitor,
         telemetry,
     };
-    agent.run(&mut poller, hangup)
+    agent.run(&mut poller)
 }
 
 /// The agent with everything that it has opened.
@@ -117,7 +116,7 @@ struct SensorAgent<'a> {
     needs_tap: bool,
     /// Frames metered until the end of the last slot.
     metered_before: u64,
-    telemetry: AgentTelemetry,
+    telemetry: AgentTelemetry<'a>,
     /// Where the box is.
     lookup: Lookup,
     /// Maps the kernel's timestamps to the clock.
@@ -134,7 +133,7 @@ struct Tap {
 
 impl SensorAgent<'_> {
     /// Runs until the stop file becomes readable.
-    fn run(&mut self, poller: &mut Poller, hangup: Option<&Signals>) -> anyhow::Result<()> {
+    fn run(&mut self, poller: &mut Poller) -> anyhow::Result<()> {
         let mut datagrams = ReceiveBatch::new(4, 2_048);
         let mut frames = ReceiveBatch::new(64, SNAP);
         loop {
@@ -148,8 +147,8 @@ impl SensorAgent<'_> {
             if ready.contains(&STOP) {
                 break;
             }
-            if ready.contains(&HANGUP) && runtime::was_hung_up(hangup)? {
-                self.telemetry.reopen();
+            if ready.contains(&HANGUP) {
+                self.telemetry.on_hangup()?;
             }
             if ready.contains(&MONITOR) {
                 self.capture(&mut frames);

@@ -1,30 +1,38 @@
 //! The agent's telemetry: a row per slot, or per some seconds.
 
 use crate::journal::Journal;
+use crate::runtime;
 use crate::summary::{CHANGE_INTERVAL, INTERVAL, Mean};
 use airpace_api::config::{AgentConfig, TelemetryDetail};
 use airpace_api::telemetry::AgentSlot;
+use airpace_net::signals::Signals;
 
 /// Writes rows about slots.
-pub(super) struct AgentTelemetry {
+pub(super) struct AgentTelemetry<'a> {
+    /// Asks for the file to be opened again.
+    hangup: Option<&'a Signals>,
     journal: Journal,
     detail: TelemetryDetail,
     pending: Option<Summary>,
 }
 
-impl AgentTelemetry {
+impl<'a> AgentTelemetry<'a> {
     /// Opens the file that the configuration names.
-    pub(super) fn open(config: &AgentConfig) -> anyhow::Result<Self> {
+    pub(super) fn open(config: &AgentConfig, hangup: Option<&'a Signals>) -> anyhow::Result<Self> {
         Ok(Self {
+            hangup,
             journal: Journal::open(config.telemetry.as_deref(), config.telemetry_limit.0.0)?,
             detail: config.telemetry_detail,
             pending: None,
         })
     }
 
-    /// Opens the file again, after it was moved away.
-    pub(super) fn reopen(&self) {
-        self.journal.reopen();
+    /// Opens the file again if the signal has come that asks for it.
+    pub(super) fn on_hangup(&self) -> anyhow::Result<()> {
+        if runtime::was_hung_up(self.hangup)? {
+            self.journal.reopen();
+        }
+        Ok(())
     }
 
     /// Takes the row of a slot.
@@ -46,7 +54,7 @@ impl AgentTelemetry {
 }
 
 /// Writes the summary that has not ended.
-impl Drop for AgentTelemetry {
+impl Drop for AgentTelemetry<'_> {
     fn drop(&mut self) {
         if let Some(pending) = self.pending.take() {
             self.journal.write_compact(&pending.finish());
