@@ -75,7 +75,8 @@ def _introduction(demo: Demo) -> str:
         "nothing on the stations, whose TCP acknowledgements tell the box what it needs to know; with a radio beside the "
         "access point that hears their block acks; and with an agent on each. <b>Behind airpace tunnel</b> a proxy does the "
         "same through a tunnel to agents, with Cubic, or with a constant UDP load at the rate that it allocates. "
-        "Meanwhile every station is pinged. "
+        "Meanwhile every station is pinged. RPM are round trips per minute and QoO is the Quality of Outcome of a video call, "
+        "0 to 100, both of the pings under load (docs/responsiveness.md). "
         f"Figures cover the steady state: the first {s['ramp_s']:g} s of {s['load_s']:g} s of load are left out.</p>"
     )
 
@@ -91,7 +92,7 @@ def _findings(demo: Demo) -> str:
 def _table(demo: Demo) -> str:
     heads = (
         "arm", "stations", "goodput<br>Mbit/s", "idle ping, ms<br>p50 / p95 / p99", "loaded ping, ms<br>p50 / p95 / p99",
-        "loss", "packets<br>per frame", "sensors'<br>measure", "round<br>ms", "Jain index<br>of airtime", "emulator lag<br>p99, ms",
+        "RPM", "QoO", "loss", "packets<br>per frame", "sensors'<br>measure", "round<br>ms", "Jain index<br>of airtime", "emulator lag<br>p99, ms",
     )  # fmt: skip
     rows = "".join(_row(arm) for arm in demo.arms)
     head = "".join(f"<th{' class=name' if h == 'arm' else ''}>{h}</th>" for h in heads)
@@ -105,6 +106,8 @@ def _row(arm: dict[str, Any]) -> str:
         f"{arm['goodput_mbps']:.1f}",
         _quantiles(arm["idle_ping_ms"]),
         _quantiles(arm["ping_ms"]),
+        _whole(arm.get("rpm")),
+        _whole(arm.get("qoo")),
         f"{arm['loss']:.2%}",
         f"{arm['level']:.1f}",
         "–" if reported is None else f"{reported:.1f}",
@@ -118,6 +121,10 @@ def _row(arm: dict[str, Any]) -> str:
         name += f'<span class="warning">not to be trusted: the emulator was {arm["lag_p99_ms"]:.1f} ms late</span>'
         attribute = ' class="late"'
     return f'<tr{attribute}><td class="name">{name}</td>' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def _whole(value: float | None) -> str:
+    return "–" if value is None else f"{value:.0f}"
 
 
 def _quantiles(q: dict[str, float]) -> str:

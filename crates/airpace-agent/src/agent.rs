@@ -1,9 +1,10 @@
 //! The agent: a small program on each station that reports what received frames look like.
 
 use crate::stop::until_stopped;
-use crate::{config, output};
+use crate::{config, log, output};
 use airpace_api::config::AgentConfig;
 use airpace_config::schema;
+use airpace_net::signals::Signals;
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -63,5 +64,7 @@ pub fn run(args: &Agent) -> anyhow::Result<ExitCode> {
         output::text(&config.to_toml())?;
         return Ok(ExitCode::SUCCESS);
     }
-    until_stopped(|stop| airpace_live::run_agent(&config, stop))
+    log::prefer(config.log_format);
+    let hangup = Signals::reload()?;
+    until_stopped(|stop| airpace_live::run_agent(&config, stop, Some(&hangup)))
 }

@@ -4,14 +4,15 @@ use crate::failure::{bad_input, bad_input_with};
 use airpace_api::config::{AgentConfig, DocumentError, EdgeConfig, ProxyConfig};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Reads the in-line box's configuration and checks it.
 ///
 /// # Errors
 /// The file cannot be read, or its content is refused; both count as bad input.
 pub fn edge(path: &Path) -> anyhow::Result<EdgeConfig> {
-    load(path, EdgeConfig::from_toml)
+    let config = load(path, EdgeConfig::from_toml)?;
+    Ok(config.in_folder(&folder_of(path)?))
 }
 
 /// Reads the proxy's configuration and checks it.
@@ -19,7 +20,8 @@ pub fn edge(path: &Path) -> anyhow::Result<EdgeConfig> {
 /// # Errors
 /// The file cannot be read, or its content is refused; both count as bad input.
 pub fn proxy(path: &Path) -> anyhow::Result<ProxyConfig> {
-    load(path, ProxyConfig::from_toml)
+    let config = load(path, ProxyConfig::from_toml)?;
+    Ok(config.in_folder(&folder_of(path)?))
 }
 
 /// Reads the agent's configuration and checks it.
@@ -27,7 +29,16 @@ pub fn proxy(path: &Path) -> anyhow::Result<ProxyConfig> {
 /// # Errors
 /// The file cannot be read, or its content is refused; both count as bad input.
 pub fn agent(path: &Path) -> anyhow::Result<AgentConfig> {
-    load(path, AgentConfig::from_toml)
+    let config = load(path, AgentConfig::from_toml)?;
+    Ok(config.in_folder(&folder_of(path)?))
+}
+
+/// The folder of a configuration file, from which its relative paths start. It is absolute, so that
+/// the effective configuration means the same in another folder.
+fn folder_of(path: &Path) -> anyhow::Result<PathBuf> {
+    let file = std::path::absolute(path)
+        .map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
+    Ok(file.parent().unwrap_or(Path::new("/")).to_owned())
 }
 
 fn load<T>(

@@ -1,5 +1,6 @@
 //! What a program ends with: 0 done, 1 failed while running, 2 bad input, 130 stopped by Ctrl-C.
 
+use crate::log;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
@@ -105,6 +106,11 @@ fn whole_message(error: &anyhow::Error) -> String {
 pub fn complain(message: &str) {
     use std::io::Write as _;
     let words: Vec<&str> = message.split_whitespace().collect();
+    if log::is_json() {
+        let line = log::json_line("ERROR", "failed", &words.join(" "));
+        let _ = writeln!(std::io::stderr(), "{line}");
+        return;
+    }
     // If standard error is closed, there is no way left to tell the user.
     let _ = writeln!(std::io::stderr(), "error: {}", words.join(" "));
 }
@@ -112,6 +118,10 @@ pub fn complain(message: &str) {
 /// Prints lines on standard error unchanged.
 fn show(lines: &str) {
     use std::io::Write as _;
+    if log::is_json() {
+        // Every line of the log is a JSON object then.
+        return;
+    }
     // As in `complain`.
     let _ = writeln!(std::io::stderr(), "{lines}");
 }

@@ -1,11 +1,19 @@
-//! Logging to standard error.
+//! Logging to standard error, as text or as JSON objects.
 //!
 //! A pipe whose reader has stopped must not stop packets. So a thread of its own writes the lines
 //! from a queue of bounded length; lines that find it full are lost and counted.
 
-use clap::{ArgAction, Args};
+mod format;
+
+pub use format::prefer;
+pub(crate) use format::{is_json, json_line};
+
+use airpace_api::config::LogFormat;
+use clap::{ArgAction, Args, ValueEnum};
+use core::str::FromStr;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
+use format::{HumanFields, Lines};
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -23,11 +31,46 @@ pub struct Verbosity {
     /// Log only warnings and errors.
     #[arg(short, long, global = true, display_order = 1000)]
     quiet: bool,
+    /// Form of the log: text, or a JSON object per line. By default as `AIRPACE_LOG_FORMAT` or the
+    /// configuration says, else text.
+    #[arg(
+        long,
+        value_name = "FORM",
+        value_enum,
+        global = true,
+        display_order = 1000
+    )]
+    log_format: Option<Form>,
 }
 
+/// The form of log lines.
+#[derive(Clone, Copy, ValueEnum)]
+enum Form {
+    /// Text for people.
+    Human,
+    /// A JSON object per line.
+    Json,
+}
+
+impl From<Form> for LogFormat {
+    fn from(form: Form) -> Self {
+        match form {
+            Form::Human => Self::Human,
+            Form::Json => Self::Json,
+        }
+    }
+}
+
+/// What the help of every program says about the environment.
+pub const ENVIRONMENT: &str = "Environment:
+  AIRPACE_LOG         what is logged, in place of -v and -q: a level (off, error, warn, info, debug, trace), or
+                      levels by module, such as warn,airpace_live::agent=debug
+  AIRPACE_LOG_FORMAT  human or json, as --log-format
+  docs/logs.md lists the events";
+
 impl Verbosity {
-    /// Logs from now on. The environment variable `AIRPACE_LOG` wins over the flags: a level, or
-    /// levels by module such as `warn,airpace_live::agent=debug`.
+    /// Logs from now on. The environment variable `AIRPACE_LOG` wins over `-v` and `-q`; the option
+    /// `--log-format` wins over `AIRPACE_LOG_FORMAT` (see [`ENVIRONMENT`]).
     ///
     /// Keep the result until the program ends: dropping it waits a moment for the last lines.
     pub fn start_logging(&self) -> LogEnd {
@@ -37,22 +80,40 @@ impl Verbosity {
             (false, 1) => "debug",
             (false, _) => "trace",
         };
-        let filter = from_environment().unwrap_or_else(|| {
+        let mut ignored = Vec::new();
+        let named = from_environment("AIRPACE_LOG", &mut ignored);
+        let filter: Targets = named.unwrap_or_else(|| {
             level
                 .parse()
                 .expect("the names of levels are filters for all modules")
         });
+        let form = self.log_format.or_else(|| {
+            let named: Option<NamedForm> = from_environment("AIRPACE_LOG_FORMAT", &mut ignored);
+            named.map(|named| named.0)
+        });
+        if let Some(form) = form {
+            format::decide(form.into());
+        }
         // `Targets` in place of `EnvFilter`: the latter brings a megabyte of regular expressions
         // into the program.
         let (queue, end) = start_writer();
         let lines = tracing_subscriber::fmt::layer()
             .with_writer(move || queue.clone())
             .with_ansi(std::io::stderr().is_terminal())
-            .with_target(false);
+            .fmt_fields(HumanFields)
+            .event_format(Lines::new());
         tracing_subscriber::registry()
             .with(filter)
             .with(lines)
             .init();
+        for (variable, value) in ignored {
+            tracing::warn!(
+                event = "log-setting-ignored",
+                variable,
+                value,
+                "this is not a setting of the log, so it is ignored: see --help"
+            );
+        }
         end
     }
 }
@@ -115,10 +176,12 @@ fn start_writer() -> (LineQueue, LogEnd) {
             let mut errors = io::stderr().lock();
             // Standard error may be closed; there is nowhere else to tell it.
             if lost > 0 {
-                let _ = writeln!(
-                    errors,
-                    "{lost} log lines were lost: standard error did not take them"
-                );
+                let told = format!("{lost} log lines were lost: standard error did not take them");
+                let _ = if is_json() {
+                    writeln!(errors, "{}", json_line("WARN", "log-lines-lost", &told))
+                } else {
+                    writeln!(errors, "{told}")
+                };
             }
             let _ = errors.write_all(&line);
         }
@@ -132,8 +195,27 @@ fn start_writer() -> (LineQueue, LogEnd) {
     (LineQueue { lines, lost }, end)
 }
 
-/// The filter that the environment asks for; an invalid filter is ignored.
-fn from_environment() -> Option<Targets> {
-    let text = std::env::var_os("AIRPACE_LOG")?;
-    text.to_str()?.parse().ok()
+/// What a variable of the environment asks for. A value that means nothing is `ignored`, and noted
+/// there.
+fn from_environment<T: FromStr>(
+    variable: &'static str,
+    ignored: &mut Vec<(&'static str, String)>,
+) -> Option<T> {
+    let value = std::env::var_os(variable)?;
+    let parsed = value.to_str().and_then(|text| text.trim().parse().ok());
+    if parsed.is_none() {
+        ignored.push((variable, value.to_string_lossy().into_owned()));
+    }
+    parsed
+}
+
+/// A form by its name.
+struct NamedForm(Form);
+
+impl FromStr for NamedForm {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Form::from_str(text, true).map(Self)
+    }
 }

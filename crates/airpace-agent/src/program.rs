@@ -2,7 +2,7 @@
 
 use crate::agent::{self, Agent};
 use crate::keygen::{self, Keygen};
-use crate::log::Verbosity;
+use crate::log::{ENVIRONMENT, Verbosity};
 use clap::{Parser, Subcommand};
 
 /// Reports to an airpace proxy what the Wi-Fi frames that this station receives look like.
@@ -11,7 +11,8 @@ use clap::{Parser, Subcommand};
     name = "airpace-agent",
     version,
     arg_required_else_help = true,
-    disable_help_subcommand = true
+    disable_help_subcommand = true,
+    after_help = ENVIRONMENT
 )]
 pub struct Program {
     #[expect(missing_docs, reason = "a comment would become the help text")]

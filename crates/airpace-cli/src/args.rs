@@ -2,7 +2,7 @@
 
 use crate::commands::Command;
 use crate::failure;
-use airpace_agent::log::Verbosity;
+use airpace_agent::log::{ENVIRONMENT, Verbosity};
 use clap::Parser;
 
 /// Ends Wi-Fi queueing delay without touching the access point.
@@ -11,7 +11,8 @@ use clap::Parser;
     name = "airpace",
     version,
     arg_required_else_help = true,
-    disable_help_subcommand = true
+    disable_help_subcommand = true,
+    after_help = ENVIRONMENT
 )]
 pub(crate) struct Program {
     #[command(flatten)]

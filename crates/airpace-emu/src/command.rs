@@ -22,7 +22,7 @@ use std::process::{Command, ExitStatus};
 pub struct Outcome {
     /// The command's status; its exit code is 128 + n if signal n has killed it.
     pub status: ExitStatus,
-    /// Number of the signal that interrupted the run, if any: SIGINT or SIGTERM.
+    /// Number of the signal that interrupted the run, if any: SIGINT, SIGTERM or SIGHUP.
     pub interrupted: Option<i32>,
     /// The cell's report up to the end of the command.
     pub report: EmulationReport,
@@ -87,7 +87,7 @@ pub fn namespace_variable(name: &str) -> String {
 /// Runs `command` with the variables of [`environment`] in the server's namespace of a new cell,
 /// and stops the cell when the command ends.
 ///
-/// SIGINT and SIGTERM end the run. After SIGINT the command has a second to end by itself, because
+/// SIGINT, SIGTERM and, unless it is ignored, SIGHUP end the run. After SIGINT the command has a second to end by itself, because
 /// it gets Ctrl-C from the terminal too; then it gets SIGTERM. It is killed after [`GRACE`].
 ///
 /// # Errors
@@ -97,7 +97,7 @@ pub fn run_command(
     observer: impl Observer + 'static,
     mut command: Command,
 ) -> Result<Outcome, EmulatorError> {
-    let signals = Signals::termination()?;
+    let signals = Signals::end_of_session()?;
     let emulator = Emulator::start(config, observer)?;
     command.envs(environment(emulator.network()));
     let name = command.get_program().to_string_lossy().into_owned();
@@ -143,14 +143,16 @@ fn supervise(
             return Ok(interrupted.map(|(_, signal)| signal));
         }
         let signal = signals.next()?;
-        if !emulator.is_running() || (signal.is_some() && interrupted.is_some()) {
+        // A terminal that is closed may send SIGHUP more than once.
+        let is_asked = signal.is_some_and(|signal| signal != Signal::SIGHUP);
+        if !emulator.is_running() || (is_asked && interrupted.is_some()) {
             // The cell has failed, or the user has asked a second time.
             program.kill();
         }
         if let (Some(signal), None) = (signal, interrupted) {
             interrupted = Some((clock.now(), signal));
             // Unlike Ctrl-C, it has reached this process only.
-            if signal == Signal::SIGTERM {
+            if signal != Signal::SIGINT {
                 program.terminate();
             }
         }

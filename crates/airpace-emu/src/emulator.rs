@@ -203,7 +203,7 @@ fn request_priority(priority: Option<u8>) -> RealtimePriority {
         None => RealtimePriority::NotRequested,
         Some(Ok(())) => RealtimePriority::Granted,
         Some(Err(error)) => {
-            tracing::debug!(%error, "no real-time priority");
+            tracing::debug!(event = "realtime-refused", %error, "no real-time priority");
             RealtimePriority::Refused(error.to_string())
         }
     }

@@ -194,19 +194,21 @@ impl Engine {
         match self.network.overflowed() {
             Ok(packets) => statistics.stray.overflowed = packets,
             Err(error) => {
-                tracing::warn!(%error, "cannot read the kernel's drop counters");
+                tracing::warn!(event = "counters-unreadable", %error, "cannot read the kernel's drop counters");
             }
         }
         match self.network.held_back() {
             Ok(packets) => statistics.stray.held_back = packets,
             Err(error) => {
-                tracing::warn!(%error, "cannot read the kernel's drop counters");
+                tracing::warn!(event = "counters-unreadable", %error, "cannot read the kernel's drop counters");
             }
         }
         for wired in &self.ports.wired {
             match wired.device.unread() {
                 Ok(packets) => statistics.stray.overflowed += packets,
-                Err(error) => tracing::warn!(%error, "cannot read the socket's drop counter"),
+                Err(error) => {
+                    tracing::warn!(event = "counters-unreadable", %error, "cannot read the socket's drop counter")
+                }
             }
         }
         statistics
@@ -308,7 +310,7 @@ impl Engine {
     /// Stops listening to a device that cannot be read, because somebody has removed its interface
     /// or taken it down. The rest of the cell goes on.
     fn give_up(&self, device: &Device, error: &io::Error) -> io::Result<()> {
-        tracing::warn!(interface = device.name(), %error, "the interface cannot be read any more");
+        tracing::warn!(event = "interface-unreadable", interface = device.name(), %error, "the interface cannot be read any more");
         self.poller.remove(device)
     }
 }

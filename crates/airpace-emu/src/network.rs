@@ -364,7 +364,11 @@ fn wait_for_carrier(namespace: &Namespace, interfaces: &[&str]) -> Result<(), Em
         while !link.is_running(interface).map_err(NamespaceError::from)? {
             let now = clock.now();
             if now.since(Time::ZERO) > CARRIER_TIMEOUT {
-                tracing::warn!(interface, "the interface has no carrier");
+                tracing::warn!(
+                    event = "interface-without-carrier",
+                    interface,
+                    "the interface has no carrier"
+                );
                 return Ok(());
             }
             poller.wait(&clock, Some(now + Duration::from_millis(2)))?;

@@ -16,6 +16,7 @@ mod forge;
 pub mod frames;
 pub mod interrupt;
 mod load;
+pub mod quality;
 pub mod results;
 pub mod soak;
 pub mod stats;

@@ -72,6 +72,13 @@ pub struct SteadyFigures {
     pub ping_ms: Quantiles,
     /// Round-trip time of pings before the load.
     pub idle_ping_ms: Quantiles,
+    /// Round trips per minute of pings under load: 60000 over the mean in ms of the shortest 95 %.
+    /// `None` without answered pings, and in files that are older.
+    #[serde(default)]
+    pub rpm: Option<f64>,
+    /// Quality of Outcome of pings under load for a video call, 0 (unusable) to 100 (perfect).
+    #[serde(default)]
+    pub qoo: Option<f64>,
     /// Data packets dropped, as a share: by the access point (full buffer or retry limit) and,
     /// where there is one, by the queue of the proxy or the box.
     pub loss: f64,

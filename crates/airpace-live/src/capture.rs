@@ -96,7 +96,7 @@ impl Monitor {
             Ok(0) => {}
             Ok(_) if self.lost => {
                 self.lost = false;
-                tracing::info!(interface = %self.name, "the monitor interface is back");
+                tracing::info!(event = "monitor-back", interface = %self.name, "the monitor interface is back");
             }
             Ok(_) => {}
             Err(error) => {
@@ -114,7 +114,7 @@ impl Monitor {
         if !self.lost {
             self.lost = true;
             let (interface, without) = (&self.name, self.without);
-            tracing::warn!(%interface, %error, "the monitor interface is gone: {without}");
+            tracing::warn!(event = "monitor-gone", %interface, %error, "the monitor interface is gone: {without}");
         }
     }
 

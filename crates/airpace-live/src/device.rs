@@ -307,7 +307,7 @@ impl Restoration {
         }
         self.next = now + RESTORE_EVERY;
         if device.restore() {
-            tracing::info!(interface = %device.name(), "addresses and routes that were removed are back");
+            tracing::info!(event = "interface-restored", interface = %device.name(), "addresses and routes that were removed are back");
         }
     }
 }

@@ -25,6 +25,7 @@ pub mod fuzzing;
 mod queues;
 mod runtime;
 mod service;
+mod summary;
 mod warnings;
 
 pub use agent::run_agent;

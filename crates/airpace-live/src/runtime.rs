@@ -9,6 +9,7 @@ use airpace_net::clock::Clock;
 use airpace_net::netlink::RouteEvents;
 use airpace_net::poll::{Interest, Poller};
 use airpace_net::realtime;
+use airpace_net::signals::Signals;
 use airpace_net::udp::UdpSocket;
 use airpace_units::Time;
 use core::time::Duration;
@@ -79,6 +80,7 @@ const DEVICE: u64 = 1;
 const SOCKET: u64 = 2;
 const MONITOR: u64 = 3;
 const ROUTES: u64 = 4;
+const HANGUP: u64 = 5;
 
 /// The files of a loop that have become ready.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -88,6 +90,7 @@ pub(crate) struct ReadyFor {
     pub(crate) socket: bool,
     pub(crate) monitor: bool,
     pub(crate) routes: bool,
+    pub(crate) hangup: bool,
 }
 
 /// Waits until a file of a loop is ready.
@@ -123,6 +126,14 @@ impl Loop {
     /// Tells the service manager how the daemon stands.
     pub(crate) fn tell_status(&mut self, status: String) {
         self.service.status(status);
+    }
+
+    /// Also waits for the signal that asks for files to be opened again, if it is received.
+    pub(crate) fn add_hangup(&mut self, hangup: Option<&Signals>) -> anyhow::Result<()> {
+        if let Some(signals) = hangup {
+            self.poller.add(signals, HANGUP, Interest::Read)?;
+        }
+        Ok(())
     }
 
     /// Also waits for changes of routes.
@@ -166,6 +177,7 @@ impl Loop {
                 DEVICE => ready.device = true,
                 SOCKET => ready.socket |= file.readable,
                 ROUTES => ready.routes = true,
+                HANGUP => ready.hangup = true,
                 _ => ready.monitor = true,
             }
         }
@@ -174,6 +186,18 @@ impl Loop {
         }
         Ok(ready)
     }
+}
+
+/// Takes the signals that have arrived, and returns whether there were any.
+pub(crate) fn was_hung_up(hangup: Option<&Signals>) -> anyhow::Result<bool> {
+    let mut was_received = false;
+    if let Some(signals) = hangup {
+        // Several signals ask for the same.
+        while signals.next()?.is_some() {
+            was_received = true;
+        }
+    }
+    Ok(was_received)
 }
 
 /// How soon a port is asked again that had no room for a frame.
@@ -185,9 +209,13 @@ pub(crate) fn ask_for_real_time(wanted: bool) {
         return;
     }
     match realtime::try_fifo(PRIORITY) {
-        Ok(()) => tracing::info!(priority = PRIORITY, "real-time scheduling"),
+        Ok(()) => tracing::info!(
+            event = "realtime",
+            priority = PRIORITY,
+            "real-time scheduling"
+        ),
         Err(error) => {
-            tracing::warn!(%error, "the system refuses real-time scheduling, so timers will be less accurate");
+            tracing::warn!(event = "realtime-refused", %error, "the system refuses real-time scheduling, so timers will be less accurate");
         }
     }
 }
@@ -213,7 +241,12 @@ pub(crate) fn log_drops(counts: &tunnel::Counts) {
     for reason in tunnel::Reason::ALL {
         let dropped = counts.dropped_for(reason);
         if dropped > 0 {
-            tracing::info!(dropped, reason = reason.name(), "datagrams dropped");
+            tracing::info!(
+                event = "datagrams-dropped-in-all",
+                dropped,
+                reason = reason.name(),
+                "datagrams dropped"
+            );
         }
     }
 }

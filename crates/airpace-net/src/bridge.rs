@@ -330,7 +330,7 @@ fn prepare_port(link: &mut Netlink, port: &PortState, is_up: bool) -> Result<(),
     if port.strips_tags {
         // Some drivers cannot turn it off; only tagged frames suffer.
         if let Err(error) = set_tag_offload(&port.name, false) {
-            tracing::warn!(port = port.name, %error, "VLAN tags may be lost");
+            tracing::warn!(event = "vlan-tags-at-risk", port = port.name, %error, "VLAN tags may be lost");
         }
     }
     if is_up {

@@ -167,7 +167,7 @@ impl AsFd for Poller {
 /// which the callers measure.
 fn reduce_timer_slack() {
     if let Err(error) = nix::sys::prctl::set_timerslack(1) {
-        tracing::warn!(%error, "the kernel keeps its timer slack: deadlines are met 50 µs late");
+        tracing::warn!(event = "timer-slack", %error, "the kernel keeps its timer slack: deadlines are met 50 µs late");
     }
 }
 

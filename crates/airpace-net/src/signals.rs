@@ -1,4 +1,4 @@
-//! SIGINT (Ctrl-C) and SIGTERM, or SIGHUP, as a file that can be polled.
+//! Signals as a file that can be polled: SIGINT (Ctrl-C), SIGTERM, SIGHUP.
 
 use crate::sys;
 use nix::errno::Errno;
@@ -24,6 +24,8 @@ pub struct Signals {
 
 /// The signals that end a run.
 const TERMINATION: &[Signal] = &[Signal::SIGINT, Signal::SIGTERM];
+/// The same, and the signal of a terminal that is closed.
+const END_OF_SESSION: &[Signal] = &[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 /// The signal that asks a daemon to read its configuration again.
 const RELOAD: &[Signal] = &[Signal::SIGHUP];
 
@@ -34,6 +36,19 @@ impl Signals {
     /// When the process cannot open a pipe.
     pub fn termination() -> io::Result<Self> {
         Self::catch(TERMINATION)
+    }
+
+    /// Installs the handler for SIGINT and SIGTERM, and for SIGHUP unless the process ignores it
+    /// (`nohup`).
+    ///
+    /// # Errors
+    /// When the process cannot open a pipe.
+    pub fn end_of_session() -> io::Result<Self> {
+        if is_ignored(Signal::SIGHUP) {
+            Self::termination()
+        } else {
+            Self::catch(END_OF_SESSION)
+        }
     }
 
     /// Installs the handler for SIGHUP.
@@ -80,9 +95,26 @@ impl AsFd for Signals {
     }
 }
 
+/// Whether the process ignores a signal: `SigIgn` in `/proc/self/status` (proc_pid_status(5)). Without
+/// that file signals count as heeded.
+fn is_ignored(signal: Signal) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    // Signal 1 has the lowest bit.
+    mask.is_some_and(|mask| mask & (1 << (signal as u32 - 1)) != 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ignored_signals_are_those_that_the_kernel_ignores() {
+        // Rust programs ignore SIGPIPE from the start.
+        assert!(is_ignored(Signal::SIGPIPE));
+        assert!(!is_ignored(Signal::SIGURG));
+    }
 
     #[test]
     fn a_signal_is_reported_once_and_does_not_end_the_process() {

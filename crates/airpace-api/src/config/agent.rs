@@ -1,9 +1,12 @@
 //! The agent's configuration.
 
-use super::{Cipher, ConfigError, DocumentError, KeySource, QueueConfig, TunConfig};
+use super::{
+    Cipher, ConfigError, DocumentError, KeySource, LogFormat, QueueConfig, TelemetryDetail,
+    TunConfig,
+};
 use crate::endpoint::Endpoint;
 use crate::keys::{PrivateKey, PublicKey};
-use airpace_config::quantity::{Rate, Span};
+use airpace_config::quantity::{Rate, Size, Span};
 use airpace_config::schema::Given;
 use airpace_config::{choice, section};
 use ipnet::IpNet;
@@ -45,7 +48,8 @@ section! {
         proxy_public_key: PublicKey = required("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="),
         /// The agent's private key, if it is not in a file.
         private_key: Option<PrivateKey> = optional,
-        /// File that holds the agent's private key.
+        /// File that holds the agent's private key. A relative path starts in the folder of this
+        /// configuration, here and in all other keys.
         private_key_file: Option<PathBuf> = optional,
         /// File that holds a secret which the other end has, too, so that recorded traffic stays
         /// unreadable even to a quantum computer. `keygen --preshared` makes it.
@@ -62,8 +66,16 @@ section! {
         /// Length of a slot Δ: one report each, sooner with news and later with few frames. The
         /// proxy follows its own slot.
         slot: Span = default("100 ms", "10 ms", "10 s"),
-        /// File to which one JSON object per slot is appended.
+        /// File to which rows about slots are appended, JSON objects one a line. SIGHUP opens it anew.
         telemetry: Option<PathBuf> = optional("not written"),
+        /// How much is written: a row for each slot, or summaries.
+        telemetry_detail: TelemetryDetail = default("summary"),
+        /// Size at which the file is renamed to `NAME.1`, in place of an older one, and a new file is
+        /// begun. So there is at most twice as much on the disk.
+        telemetry_limit: Size = default("100 MB", "1 MB", "1000 GiB"),
+        /// Form of the log; the option `--log-format` and the environment variable `AIRPACE_LOG_FORMAT`
+        /// go before.
+        log_format: LogFormat = default("human"),
         /// Whether to ask for real-time scheduling, so that deadlines are met on a busy machine. If
         /// the system refuses it, the agent logs that and continues without.
         realtime: bool = default("true"),

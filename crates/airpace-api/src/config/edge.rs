@@ -1,9 +1,11 @@
 //! The in-line box's configuration.
 
-use super::{ConfigError, ControlConfig, DocumentError, KeySource, QueueConfig};
+use super::{
+    ConfigError, ControlConfig, DocumentError, KeySource, LogFormat, QueueConfig, TelemetryDetail,
+};
 use crate::keys::{PrivateKey, PublicKey};
 use crate::mac::MacAddress;
-use airpace_config::quantity::Span;
+use airpace_config::quantity::{Size, Span};
 use airpace_config::schema::Given;
 use airpace_config::{choice, section};
 use core::net::SocketAddr;
@@ -48,8 +50,17 @@ section! {
         dry_run: bool = default("false"),
         /// Silence after which a station counts as gone.
         leave_after: Span = default("300 s", "1 s", "1000000 s"),
-        /// File to which one JSON object per station and slot is appended.
+        /// File to which rows about stations are appended, JSON objects one a line. SIGHUP opens it
+        /// anew.
         telemetry: Option<PathBuf> = optional("not written"),
+        /// How much is written: a row for each slot, or summaries.
+        telemetry_detail: TelemetryDetail = default("summary"),
+        /// Size at which the file is renamed to `NAME.1`, in place of an older one, and a new file is
+        /// begun. So there is at most twice as much on the disk.
+        telemetry_limit: Size = default("100 MB", "1 MB", "1000 GiB"),
+        /// Form of the log; the option `--log-format` and the environment variable `AIRPACE_LOG_FORMAT`
+        /// go before.
+        log_format: LogFormat = default("human"),
         /// Whether to ask for real-time scheduling, so that deadlines are met on a busy machine. If
         /// the system refuses it, airpace logs that and continues without.
         realtime: bool = default("true"),
@@ -98,7 +109,8 @@ section! {
         listen: SocketAddr = default("0.0.0.0:51900"),
         /// The box's private key, if it is not in a file.
         private_key: Option<PrivateKey> = optional,
-        /// File that holds the box's private key.
+        /// File that holds the box's private key. A relative path starts in the folder of this
+        /// configuration, here and in all other keys.
         private_key_file: Option<PathBuf> = optional,
     }
 }

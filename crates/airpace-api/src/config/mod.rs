@@ -3,7 +3,8 @@
 //! Reading ([`EdgeConfig::from_toml`], [`ProxyConfig::from_toml`], [`AgentConfig::from_toml`]) never touches the machine. It
 //! refuses unknown keys, values without a unit and values out of range, then contradictions between
 //! keys, each with the line and a remedy. Serializing gives the effective configuration, defaults
-//! included, in a form that reads back to the same. The tables are declared with
+//! included, in a form that reads back to the same. Relative paths are relative to the folder of the
+//! configuration file: whoever reads a file calls `in_folder`. The tables are declared with
 //! [`airpace_config`]; `airpace proxy --schema` and `airpace agent --schema` print the reference
 //! made from these declarations.
 
@@ -13,6 +14,8 @@ mod check;
 mod edge;
 mod hide;
 mod law;
+mod output;
+mod paths;
 mod proxy;
 
 pub use agent::{AgentConfig, AgentMode, UplinkConfig};
@@ -21,6 +24,7 @@ pub use airpace_config::document::DocumentError;
 pub use check::{ConfigError, MAX_STATIONS};
 pub use edge::{AgentsConfig, ApConfig, Datapath, EdgeConfig, EdgeStationConfig};
 pub use law::LawChoice;
+pub use output::{LogFormat, TelemetryDetail};
 pub use proxy::{
     ControlConfig, FallbackConfig, Interactive, ProxyConfig, StationConfig, UdpLoadConfig,
 };

@@ -1,6 +1,9 @@
 //! The proxy's configuration.
 
-use super::{ConfigError, DocumentError, KeySource, LawChoice, QueueConfig, TunConfig};
+use super::{
+    ConfigError, DocumentError, KeySource, LawChoice, LogFormat, QueueConfig, TelemetryDetail,
+    TunConfig,
+};
 use crate::keys::{PrivateKey, PublicKey};
 use airpace_config::choice;
 use airpace_config::choice::Choice;
@@ -31,10 +34,20 @@ section! {
         listen: SocketAddr = default("0.0.0.0:51900"),
         /// The proxy's private key, if it is not in a file.
         private_key: Option<PrivateKey> = optional,
-        /// File that holds the proxy's private key.
+        /// File that holds the proxy's private key. A relative path starts in the folder of this
+        /// configuration, here and in all other keys.
         private_key_file: Option<PathBuf> = optional,
-        /// File to which one JSON object per station and slot is appended.
+        /// File to which rows about stations are appended, JSON objects one a line. SIGHUP opens it
+        /// anew.
         telemetry: Option<PathBuf> = optional("not written"),
+        /// How much is written: a row for each slot, or summaries.
+        telemetry_detail: TelemetryDetail = default("summary"),
+        /// Size at which the file is renamed to `NAME.1`, in place of an older one, and a new file is
+        /// begun. So there is at most twice as much on the disk.
+        telemetry_limit: Size = default("100 MB", "1 MB", "1000 GiB"),
+        /// Form of the log; the option `--log-format` and the environment variable `AIRPACE_LOG_FORMAT`
+        /// go before.
+        log_format: LogFormat = default("human"),
         /// Whether to ask for real-time scheduling, so that deadlines are met on a busy machine. If
         /// the system refuses it, the proxy logs that and continues without.
         realtime: bool = default("true"),

@@ -5,6 +5,7 @@ mod operate;
 use crate::output;
 use airpace_agent::config;
 use airpace_agent::failure::{bad_input, bad_input_with};
+use airpace_agent::log;
 use airpace_agent::stop::until_stopped;
 use airpace_api::config::{ApConfig, EdgeConfig};
 use airpace_config::schema;
@@ -73,7 +74,7 @@ pub(crate) struct Edge {
     /// Measure and decide, but pace nothing.
     #[arg(long)]
     dry_run: bool,
-    /// File to which one JSON object per station and slot is appended.
+    /// File to which rows about stations are appended, JSON objects one a line (docs/telemetry.md).
     #[arg(long, value_name = "FILE")]
     telemetry: Option<PathBuf>,
     /// Remove what a killed run on the same --wan has left, and do nothing else.
@@ -105,15 +106,17 @@ pub(crate) fn run(args: &Edge) -> anyhow::Result<ExitCode> {
         output::text(&config.to_toml())?;
         return Ok(ExitCode::SUCCESS);
     }
+    log::prefer(config.log_format);
     let signal = Signals::reload()?;
     let read = || match args.config {
-        Some(_) => configuration(args),
+        Some(_) => configuration(args).inspect(|config| log::prefer(config.log_format)),
         None => Err(bad_input(
             "it was started without --config, so there is nothing to read again",
         )),
     };
     let reload = Reload {
         signal: Some(&signal),
+        is_possible: args.config.is_some(),
         read: &read,
     };
     until_stopped(|stop| airpace_live::run_edge(&config, stop, reload).map(drop))

@@ -1,6 +1,7 @@
 //! `airpace emulate`: an emulated access point that exists while a command runs.
 
 mod layer2;
+mod report;
 
 use crate::args::{per_station, probability};
 use crate::failure::{Interrupted, bad_input};
@@ -13,9 +14,9 @@ use airpace_emu::{EmulatorConfig, EmulatorError, MAX_STATIONS, Monitor, NoObserv
 use airpace_sim::mac::{
     CellConfig, PathConfig, QueueLimit, Queues, RateChange, Scheme, StationConfig,
 };
-use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use layer2::Layer2;
+use report::ReportFile;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -46,6 +47,8 @@ Examples:
   airpace emulate --layer ethernet --cells 3 --channel 36,36,44 --stations 6 --air      the first two share a channel
   airpace emulate --layer ethernet --stations 3 --air --air-snr 12,30,25      data frames are heard where the ratio suffices
   airpace emulate --ap airtime --hardware-queue 0 --airtime-weight 512,256 --mcs 9,9 --report run.json -- ./downloads.sh
+
+Ctrl-C, SIGTERM and the end of the terminal (SIGHUP) end the run; the report is written all the same.
 
 Exit code: that of CMD; 130 after Ctrl-C.";
 
@@ -148,23 +151,19 @@ const HEADERS: usize = 200;
 pub(crate) fn run(args: &Emulate) -> anyhow::Result<ExitCode> {
     let config = config(args)?;
     config.validate().map_err(refusal)?;
-    // If the report cannot be written, the user wants to know before the run.
-    if let Some(path) = &args.report {
-        std::fs::File::create(path)
-            .map_err(|e| bad_input(format!("--report: cannot write {}: {e}", path.display())))?;
-    }
+    let report_file = args.report.as_deref().map(ReportFile::open).transpose()?;
     // A process can enter a user namespace only while it has a single thread.
     airpace_net::netns::acquire_rights()?;
     let outcome =
         airpace_emu::run_command(config, NoObserver, command(&args.command)).map_err(refusal)?;
     for line in summary(&outcome.report) {
-        tracing::info!("{line}");
+        tracing::info!(event = "emulation-summary", "{line}");
     }
     for warning in &outcome.report.warnings {
-        tracing::warn!("{warning}");
+        tracing::warn!(event = "emulation-warning", "{warning}");
     }
-    if let Some(path) = &args.report {
-        write_report(path, &outcome.report)?;
+    if let Some(file) = report_file {
+        file.write(&outcome.report)?;
     }
     finish(&outcome)
 }
@@ -351,11 +350,6 @@ fn losses(down: &DirectionTotals) -> String {
         String::new()
     };
     format!("packets dropped: {dropped}{marked}")
-}
-
-fn write_report(path: &Path, report: &EmulationReport) -> anyhow::Result<()> {
-    let json = serde_json::to_vec(report)?;
-    std::fs::write(path, json).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The command's own exit code, or that of Ctrl-C.

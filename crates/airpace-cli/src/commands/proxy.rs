@@ -2,9 +2,11 @@
 
 use crate::output;
 use airpace_agent::config;
+use airpace_agent::log;
 use airpace_agent::stop::until_stopped;
 use airpace_api::config::{ProxyConfig, UdpLoadConfig};
 use airpace_config::schema;
+use airpace_net::signals::Signals;
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -59,5 +61,7 @@ pub(crate) fn run(args: &Proxy) -> anyhow::Result<ExitCode> {
         output::text(&config.to_toml())?;
         return Ok(ExitCode::SUCCESS);
     }
-    until_stopped(|stop| airpace_live::run_proxy(&config, stop).map(drop))
+    log::prefer(config.log_format);
+    let hangup = Signals::reload()?;
+    until_stopped(|stop| airpace_live::run_proxy(&config, stop, Some(&hangup)).map(drop))
 }

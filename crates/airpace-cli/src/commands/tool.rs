@@ -9,13 +9,15 @@ use airpace_lab::stats::Samples;
 use airpace_lab::tool::bulk::{self, Receiver, SendConfig};
 use airpace_lab::tool::cbr::{self, CbrConfig};
 use airpace_lab::tool::ping::{self, Ping, PingConfig};
+use airpace_lab::tool::responsiveness::{self, Settings};
 use airpace_lab::tool::{Bins, Stop};
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const EXAMPLES: &str =
     "Servers run until Ctrl-C or SIGTERM and then print what they received. All tools print JSON.
@@ -25,9 +27,14 @@ Examples:
   nsenter --net=$AIRPACE_NS_STA0 airpace tool receive 10.77.0.10:5001 &
   nsenter --net=$AIRPACE_NS_STA0 airpace tool echo 10.77.0.10:7 &
   nsenter --net=$AIRPACE_NS_SERVER airpace tool send 10.77.0.10:5001 --congestion bbr --for '10 s' &
-  nsenter --net=$AIRPACE_NS_SERVER airpace tool ping 10.77.0.10:7 --for '10 s'";
+  nsenter --net=$AIRPACE_NS_SERVER airpace tool ping 10.77.0.10:7 --for '10 s'
 
-/// Traffic by hand: bulk TCP, ping over UDP, constant-rate UDP.
+Responsiveness under load, as RPM and QoO (docs/responsiveness.md); the client downloads:
+  airpace tool responsiveness-server 10.77.0.1:5201
+  airpace tool responsiveness 10.77.0.1:5201
+  airpace tool responsiveness 10.77.0.1:5201 --flent run.flent.gz && flent -i run.flent.gz -p totals";
+
+/// Traffic by hand: bulk TCP, ping over UDP, constant-rate UDP, responsiveness under load.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Tool {
@@ -49,6 +56,10 @@ enum What {
     UdpReceive(Server),
     /// Send constant-rate UDP.
     UdpSend(UdpSend),
+    /// Answer measurements of responsiveness.
+    ResponsivenessServer(Server),
+    /// Measure responsiveness under load: round trips per minute, Quality of Outcome.
+    Responsiveness(ResponsivenessArgs),
 }
 
 #[derive(Args)]
@@ -85,6 +96,30 @@ struct PingArgs {
 }
 
 #[derive(Args)]
+struct ResponsivenessArgs {
+    /// The server.
+    to: SocketAddr,
+    /// Longest duration, if figures are not stable before.
+    #[arg(long = "for", default_value = "20 s")]
+    span: Span,
+    /// Most parallel connections that carry load.
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
+    connections: u16,
+    /// Probes of each kind per second.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=100))]
+    probes: u16,
+    /// File for Flent, in its own format (NAME.flent.gz); an existing one is replaced.
+    #[arg(long, value_name = "FILE")]
+    flent: Option<PathBuf>,
+    /// Title of the measurement in that file.
+    #[arg(long, default_value = "airpace", requires = "flent")]
+    title: String,
+    /// Print JSON, as all tools do.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
 struct UdpSend {
     /// The receiver.
     to: SocketAddr,
@@ -105,7 +140,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) fn run(args: &Tool) -> anyhow::Result<ExitCode> {
     let serves = matches!(
         args.what,
-        What::Receive(_) | What::Echo(_) | What::UdpReceive(_)
+        What::Receive(_) | What::Echo(_) | What::UdpReceive(_) | What::ResponsivenessServer(_)
     );
     let (result, stopped) = with_signals(|stop| run_tool(&args.what, stop))?;
     output::json(&result?)?;
@@ -154,6 +189,14 @@ fn run_tool(what: &What, stop: &Stop) -> anyhow::Result<Value> {
             value["loss"] = json!(report.loss());
             Ok(value)
         }
+        What::ResponsivenessServer(server) => {
+            let listener = TcpListener::bind(server.at)
+                .with_context(|| format!("listening on {}", server.at))?;
+            Ok(serde_json::to_value(responsiveness::serve(
+                &listener, stop,
+            )?)?)
+        }
+        What::Responsiveness(args) => measure_responsiveness(args, stop),
         What::UdpSend(args) => {
             let config = CbrConfig {
                 to: args.to,
@@ -164,6 +207,37 @@ fn run_tool(what: &What, stop: &Stop) -> anyhow::Result<Value> {
             Ok(json!({ "datagrams": cbr::generate(&config, stop)? }))
         }
     }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the file says when the measurement began"
+)]
+fn measure_responsiveness(args: &ResponsivenessArgs, stop: &Stop) -> anyhow::Result<Value> {
+    if args.span.0.is_zero() {
+        return Err(bad_input("--for: give more than 0"));
+    }
+    if let Some(file) = &args.flent
+        && !file.to_string_lossy().ends_with(".flent.gz")
+    {
+        return Err(bad_input(
+            "--flent: Flent reads files called NAME.flent.gz alone",
+        ));
+    }
+    let settings = Settings {
+        limit: args.span.0,
+        most_connections: args.connections.into(),
+        probes_per_second: args.probes.into(),
+        ..Settings::new(args.to)
+    };
+    let began = SystemTime::now().duration_since(UNIX_EPOCH);
+    let report = responsiveness::measure(&settings, stop)?;
+    if let Some(file) = &args.flent {
+        let unix_s = began.unwrap_or_default().as_secs();
+        let data = responsiveness::flent::data_file(&report, unix_s, &args.title);
+        std::fs::write(file, data).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(serde_json::to_value(report)?)
 }
 
 fn send(args: &Send, stop: &Stop) -> anyhow::Result<Value> {

@@ -65,6 +65,47 @@ fn the_printed_configuration_has_every_default_and_is_one() {
 }
 
 #[test]
+fn relative_paths_in_a_file_start_in_its_folder_and_not_in_the_working_directory() {
+    let folder = folder("paths");
+    let in_folder = |name: &str| folder.path().join(name).display().to_string();
+    let made = airpace(&format!("keygen --out {}", in_folder("own.key")));
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    let proxy = proxy_file(&folder, |text| {
+        let rest = &text[text.find('[').unwrap()..];
+        format!(
+            "private_key_file = \"own.key\"\ntelemetry = \"rows.jsonl\"\n{rest}preshared_key_file = \"/etc/shared\"\n"
+        )
+    });
+    let agent = agent_file(&folder, |text| {
+        let text: String = text
+            .lines()
+            .filter(|line| !line.starts_with("private_key"))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        format!("private_key_file = \"own.key\"\npreshared_key_file = \"../shared.key\"\n{text}")
+    });
+    for (verb, path) in [("proxy", &proxy), ("agent", &agent)] {
+        let line = format!("{verb} --config {} --print-config", path.display());
+        let printed = airpace(&line);
+        assert_eq!(printed.code, Some(0), "{}", printed.stderr);
+        let key = format!("private_key_file = {:?}", in_folder("own.key"));
+        assert!(printed.stdout.contains(&key), "{}", printed.stdout);
+        let named = match verb {
+            "proxy" => [in_folder("rows.jsonl"), "/etc/shared".to_owned()],
+            _ => [in_folder("../shared.key"), String::new()],
+        };
+        for path in named {
+            assert!(printed.stdout.contains(&path), "{}", printed.stdout);
+        }
+    }
+    // The key is found there: the run gets as far as the secret, which is missing.
+    let run = airpace(&format!("agent --config {}", agent.display()));
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("shared.key"), "{}", run.stderr);
+    assert!(!run.stderr.contains("own.key"), "{}", run.stderr);
+}
+
+#[test]
 fn flags_win_over_the_file() {
     let folder = folder("flags");
     let path = proxy_file(&folder, |t| t);

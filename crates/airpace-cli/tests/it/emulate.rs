@@ -312,3 +312,49 @@ fn nothing_is_left_however_the_emulator_ends() {
         assert!(took < Duration::from_secs(10), "{signal}: {took:?}");
     }
 }
+
+#[test]
+fn the_report_is_written_however_a_signal_ends_the_run() {
+    if emulate(&["--", "true"]).is_none() {
+        return;
+    }
+    let folder = folder("hangup");
+    for signal in [Signal::SIGHUP, Signal::SIGTERM, Signal::SIGINT] {
+        let path = folder.path().join(format!("{signal}.json"));
+        let mark = format!("1000.{}77{}", std::process::id(), signal as i32);
+        let mut emulator = Command::new(env!("CARGO_BIN_EXE_airpace"))
+            .args(["emulate", "--report", path.to_str().unwrap()])
+            .args(["--", "sh", "-c", &format!("exec sleep {mark}")])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let is_asleep = || runs(&format!("sleep\0{mark}"));
+        assert!(eventually(is_asleep), "{signal}: the command has not begun");
+        kill(Pid::from_raw(emulator.id().cast_signed()), signal).unwrap();
+        emulator.wait().unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let report: Value = serde_json::from_str(&text).expect("a whole report");
+        assert_eq!(report["stations"].as_array().unwrap().len(), 1, "{signal}");
+        assert!(report["duration_s"].as_f64().unwrap() > 0.0, "{signal}");
+    }
+}
+
+#[test]
+fn a_run_that_fails_leaves_an_older_report_alone_and_no_empty_one() {
+    let folder = folder("older");
+    let (old, new) = (
+        folder.path().join("old.json"),
+        folder.path().join("new.json"),
+    );
+    std::fs::write(&old, "{}").unwrap();
+    for path in [&old, &new] {
+        let words = ["--report", path.to_str().unwrap(), "--", "no-such-program"];
+        if emulate(&words).is_none() {
+            return;
+        }
+    }
+    assert_eq!(std::fs::read_to_string(&old).unwrap(), "{}");
+    assert!(!new.exists());
+}

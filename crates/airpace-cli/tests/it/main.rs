@@ -16,6 +16,7 @@ mod deploy;
 mod edge;
 mod emulate;
 mod keygen;
+mod logs;
 mod remote_sensors;
 mod reproduce;
 mod shared;

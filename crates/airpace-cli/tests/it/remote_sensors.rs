@@ -40,8 +40,8 @@ fn run(sensor: &str, stations: &str) -> Option<Slots> {
     let mut slots = Slots::new();
     for line in text.lines() {
         let slot: Value = serde_json::from_str(line).unwrap();
-        // Slots without a download say nothing about the sensors.
-        if slot["sent_mbps"].as_f64().unwrap() > 1.0
+        // Slots without a download say nothing about the sensors. What is zero is not written.
+        if slot["sent_mbps"].as_f64().unwrap_or(0.0) > 1.0
             && let (Some(station), Some(sensor)) =
                 (slot["station"].as_str(), slot["sensor"].as_str())
         {

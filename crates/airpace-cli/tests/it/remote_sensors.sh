@@ -15,6 +15,7 @@ wan = "$AIRPACE_LAN_PORT"
 bridge = "br0"
 realtime = false
 telemetry = "$folder/edge.jsonl"
+telemetry_detail = "slots"
 [[ap]]
 ports = ["$AIRPACE_AP_PORT"]
 END

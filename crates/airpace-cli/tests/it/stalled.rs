@@ -77,7 +77,10 @@ impl Stallable {
         fs::create_dir_all(&place).unwrap();
         let telemetry = place.join("telemetry");
         let file = place.with_extension("toml");
-        let text = format!("telemetry = \"{}\"\n{configuration}", telemetry.display());
+        let text = format!(
+            "telemetry = \"{}\"\ntelemetry_detail = \"slots\"\n{configuration}",
+            telemetry.display()
+        );
         fs::write(&file, text).unwrap();
 
         let program = env!("CARGO_BIN_EXE_airpace");

@@ -1,6 +1,6 @@
 //! `airpace tool` over loopback.
 
-use crate::shared::{airpace, assert_refused, json_of};
+use crate::shared::{airpace, assert_refused, folder, json_of};
 use std::process::{Child, Command, Stdio};
 
 /// A server that runs beside a test; `stop` ends it as a user would and returns what it printed.
@@ -59,6 +59,36 @@ fn pings_are_answered() {
         "{pinged}"
     );
     assert!(server.stop()["answered"].as_u64().unwrap() >= answered);
+}
+
+#[test]
+fn responsiveness_is_measured_against_a_server_and_written_for_flent() {
+    let folder = folder("flent");
+    let file = folder.path().join("run.flent.gz");
+    let server = Server::start("tool responsiveness-server 127.0.0.1:47313");
+    let line = format!(
+        "tool responsiveness 127.0.0.1:47313 --json --for 2s --connections 3 --flent {}",
+        file.display()
+    );
+    let report = json_of(&airpace(&line));
+    let served = server.stop();
+    assert!(report["rpm"].as_f64().unwrap() > 0.0, "{report}");
+    let qoo = report["qoo"].as_f64().unwrap();
+    assert!((0.0..=100.0).contains(&qoo), "{report}");
+    // The settings are a part of the result.
+    assert_eq!(report["settings"]["most_connections"], 3, "{report}");
+    assert_eq!(
+        report["settings"]["requirement"]["latency"][2]["percentile"],
+        99.0
+    );
+    assert!(served["answered"].as_u64().unwrap() > 0, "{served}");
+    // The magic number of gzip.
+    assert_eq!(std::fs::read(&file).unwrap()[..2], [0x1f, 0x8b]);
+    assert_refused(
+        "tool responsiveness 127.0.0.1:9 --flent run.json",
+        "NAME.flent.gz",
+    );
+    assert_refused("tool responsiveness 127.0.0.1:9 --for 0s", "more than 0");
 }
 
 #[test]

@@ -90,17 +90,28 @@ impl<C: Crypto> Tunnel<C> {
             return Err(Reason::Kind);
         }
         // From here on each step costs more than the one before.
-        let suite = self.verify_check(frame.checked)?;
+        let suite = match self.verify_check(frame.checked) {
+            Ok(suite) => suite,
+            Err(reason) => {
+                self.warnings.raise(now, Warning::OtherKey { from });
+                return Err(reason);
+            }
+        };
         // Repetitions must not use up the limits that are meant for new ones.
         if self.processed.contains(frame.checked.check) {
             return Err(Reason::OldHandshake);
         }
         self.admit(now, from, frame)?;
-        let initiation = self
-            .crypto
-            .open_initiation(suite, frame.noise)
-            .ok_or(Reason::Handshake)?;
-        let idx = *self.by_key.get(&initiation.peer).ok_or(Reason::Stranger)?;
+        let Some(initiation) = self.crypto.open_initiation(suite, frame.noise) else {
+            let warning = Warning::UnreadableInitiation { from };
+            self.warnings.raise(now, warning);
+            return Err(Reason::Handshake);
+        };
+        let Some(&idx) = self.by_key.get(&initiation.peer) else {
+            let key = initiation.peer;
+            self.warnings.raise(now, Warning::UnknownKey { key, from });
+            return Err(Reason::Stranger);
+        };
         self.processed.insert(frame.checked.check);
         // A replay would cost the peer's genuine unconfirmed session (WireGuard whitepaper, section
         // 5.1).

@@ -1,6 +1,6 @@
 //! What the operator should know.
 
-use super::PeerIdx;
+use super::{PeerIdx, StaticPublicKey};
 use airpace_units::Time;
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -40,6 +40,25 @@ pub enum Warning {
         /// Where it came from.
         from: SocketAddr,
     },
+    /// An authentic initiation came from a key that is not configured: most likely a station whose key
+    /// is missing here.
+    UnknownKey {
+        /// The key.
+        key: StaticPublicKey,
+        /// Where it came from.
+        from: SocketAddr,
+    },
+    /// An initiation was made for another public key than this end's, or altered: most likely a station
+    /// that is configured with another key of this end.
+    OtherKey {
+        /// Where it came from.
+        from: SocketAddr,
+    },
+    /// An initiation was made for this end's public key, and cannot be decrypted.
+    UnreadableInitiation {
+        /// Where it came from.
+        from: SocketAddr,
+    },
 }
 
 impl Warning {
@@ -50,11 +69,14 @@ impl Warning {
             Self::OtherVersion { .. } => 1,
             Self::NoAnswer { .. } => 2,
             Self::UnreadableResponse { .. } => 3,
+            Self::UnknownKey { .. } => 4,
+            Self::OtherKey { .. } => 5,
+            Self::UnreadableInitiation { .. } => 6,
         }
     }
 }
 
-const KINDS: usize = 4;
+const KINDS: usize = 7;
 
 /// Least time between two warnings of a kind.
 const INTERVAL: Duration = Duration::from_secs(60);

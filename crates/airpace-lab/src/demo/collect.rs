@@ -3,6 +3,7 @@
 use super::plan::{ArmKind, DemoOptions};
 use crate::frames::{FrameLog, StationFrames};
 use crate::load::Measured;
+use crate::quality::{self, Requirement, trimmed_mean};
 use crate::results::{
     ArmResult, ArmSeries, DEMO_FORMAT, SlotSample, StationResult, StationSeries, SteadyFigures,
 };
@@ -105,11 +106,14 @@ impl Recorded<'_> {
                 .flat_map(|m| window(&m.pings, from, to))
                 .collect()
         };
+        let loaded = self.loaded_pings(self.measured);
         let stations = || per_station.iter().map(|station| station.figures);
         SteadyFigures {
             goodput_mbps: stations().map(|s| s.goodput_mbps).sum(),
             ping_ms: pings(spans.steady_from, spans.load_to).quantiles(),
             idle_ping_ms: pings(self.idle_from, self.idle_from + self.options.idle).quantiles(),
+            rpm: trimmed_mean(&loaded.rtts_ms).and_then(quality::rpm),
+            qoo: Requirement::VIDEO_CALL.score(&loaded.rtts_ms, loaded.loss),
             loss: share(dropped, packets + dropped),
             ping_loss: mean(stations().map(|s| s.ping_loss)),
             level: ratio(packets as f64, frames),
@@ -120,6 +124,22 @@ impl Recorded<'_> {
         }
     }
 
+    /// The pings of these stations in the steady state, together.
+    fn loaded_pings(&self, stations: &[Measured]) -> LoadedPings {
+        let spans = self.spans();
+        let (from, to) = (spans.steady_from, spans.load_to);
+        let mut rtts_ms = Vec::new();
+        let mut sent = 0;
+        for station in stations {
+            rtts_ms.extend(window(&station.pings, from, to));
+            sent += within(&station.pings, from, to).count();
+        }
+        LoadedPings {
+            loss: share((sent - rtts_ms.len()) as u64, sent as u64),
+            rtts_ms,
+        }
+    }
+
     fn station(&self, index: usize) -> StationResult {
         let (spans, sum, measured) = (self.spans(), self.steady(index), &self.measured[index]);
         let pings = |from, to| {
@@ -127,12 +147,15 @@ impl Recorded<'_> {
                 .collect::<Samples>()
                 .quantiles()
         };
+        let loaded = self.loaded_pings(&self.measured[index..=index]);
         let length = (spans.load_to - spans.steady_from).as_secs_f64();
         let dropped = sum.dropped + self.dropped_at_proxy(index..index + 1);
         let figures = SteadyFigures {
             goodput_mbps: self.goodput(index, spans.steady_from, spans.load_to),
             ping_ms: pings(spans.steady_from, spans.load_to),
             idle_ping_ms: pings(self.idle_from, self.idle_from + self.options.idle),
+            rpm: trimmed_mean(&loaded.rtts_ms).and_then(quality::rpm),
+            qoo: Requirement::VIDEO_CALL.score(&loaded.rtts_ms, loaded.loss),
             loss: share(dropped, sum.down.packets + dropped),
             ping_loss: unanswered(&measured.pings, spans.steady_from, spans.load_to),
             level: sum.down.level().unwrap_or(0.0),
@@ -265,6 +288,14 @@ impl Recorded<'_> {
     }
 }
 
+/// Pings under load.
+struct LoadedPings {
+    /// Round-trip times of those that were answered.
+    rtts_ms: Vec<f64>,
+    /// Share of those that were not.
+    loss: f64,
+}
+
 /// Round-trip times of the answered pings sent within `from..to`.
 fn window(pings: &[Ping], from: Duration, to: Duration) -> impl Iterator<Item = f64> {
     within(pings, from, to).filter_map(|p| p.rtt_ms)
@@ -381,6 +412,10 @@ mod tests {
         assert!((all.goodput_mbps - 8.0).abs() < 1e-9);
         assert!((all.ping_ms.max - 5.0).abs() < 0.01 && (all.idle_ping_ms.max - 2.0).abs() < 0.01);
         assert!((first.ping_loss - 0.1).abs() < 1e-9);
+        // Pings of 5 ms, a tenth of them lost: as many round trips as if none was, and no call.
+        assert_eq!((first.rpm, first.qoo), (Some(12_000.0), Some(0.0)));
+        assert_eq!(all.rpm, Some(12_000.0));
+        assert_eq!(result.per_station[1].figures.rpm, None);
         assert!((all.level - 20.0).abs() < 1e-9 && (first.round_ms - 10.0).abs() < 1e-9);
         assert!((result.per_station[0].airtime - 0.1).abs() < 1e-9);
         assert!(

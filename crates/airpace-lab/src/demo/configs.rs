@@ -6,8 +6,8 @@ use super::tunnel::{PORT, Tunnel, TunnelPlan, station_name};
 use crate::cell::{AIR, BRIDGE};
 use airpace_api::config::{
     AgentConfig, AgentMode, AgentsConfig, ApConfig, Cipher, ControlConfig, EdgeConfig,
-    EdgeStationConfig, FallbackConfig, ProxyConfig, QueueConfig, StationConfig, TunConfig,
-    UdpLoadConfig,
+    EdgeStationConfig, FallbackConfig, ProxyConfig, QueueConfig, StationConfig, TelemetryDetail,
+    TunConfig, UdpLoadConfig,
 };
 use airpace_api::mac::MacAddress;
 use airpace_config::quantity::{Size, Span};
@@ -58,6 +58,7 @@ pub(super) fn proxy(
         private_key: Some(own.private.clone()),
         private_key_file: None,
         telemetry: Some(telemetry),
+        telemetry_detail: TelemetryDetail::Slots,
         realtime: true,
         tun: tun(tunnel_address(1)),
         control: control(plan.target_level, plan.slot),
@@ -68,6 +69,7 @@ pub(super) fn proxy(
         interactive: None,
         interactive_budget: None,
         station: agents.iter().enumerate().map(station).collect(),
+        ..ProxyConfig::default()
     }
 }
 
@@ -90,6 +92,7 @@ pub(super) fn agent(
         interface: None,
         slot: Span(plan.slot),
         telemetry: Some(telemetry),
+        telemetry_detail: TelemetryDetail::Slots,
         realtime: true,
         routes: Vec::new(),
         tun: Some(tun(Tunnel::address(index))),
@@ -113,6 +116,7 @@ pub(super) fn edge(
     let mut config = EdgeConfig {
         wan: EthernetConfig::default().lan_port,
         telemetry: Some(telemetry),
+        telemetry_detail: TelemetryDetail::Slots,
         control: control(plan.target_level, plan.slot),
         ap: plan.ports().map(access_point).collect(),
         ..EdgeConfig::default()
@@ -153,6 +157,7 @@ pub(super) fn sensor_agent(
         monitor: Some("mon0".to_owned()),
         slot: Span(plan.slot),
         telemetry: Some(telemetry),
+        telemetry_detail: TelemetryDetail::Slots,
         tun: None,
         ..AgentConfig::default()
     }

@@ -4,12 +4,14 @@ use crate::results::{ArmResult, DemoSummary, Quantiles, SteadyFigures};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use std::fmt::Write as _;
 
-const HEADERS: [&str; 11] = [
+const HEADERS: [&str; 13] = [
     "stations",
     "arm",
     "goodput Mbit/s",
     "idle ping ms (50/95/99)",
     "loaded ping ms (50/95/99)",
+    "RPM",
+    "QoO",
     "loss %",
     "ping loss %",
     "level",
@@ -54,6 +56,8 @@ fn row(arm: &ArmResult) -> Vec<String> {
         format!("{:.1}", figures.goodput_mbps),
         quantiles(&figures.idle_ping_ms),
         quantiles(&figures.ping_ms),
+        whole(figures.rpm),
+        whole(figures.qoo),
         format!("{:.2}", figures.loss * 100.0),
         format!("{:.1}", figures.ping_loss * 100.0),
         level(figures),
@@ -65,6 +69,11 @@ fn row(arm: &ArmResult) -> Vec<String> {
             if arm.trusted { "" } else { " !" }
         ),
     ]
+}
+
+/// A whole number, or a dash.
+fn whole(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), |value| format!("{value:.0}"))
 }
 
 fn quantiles(q: &Quantiles) -> String {
@@ -103,6 +112,14 @@ mod tests {
         let widths: Vec<usize> = table.lines().map(|line| line.chars().count()).collect();
         assert_eq!(widths.len(), 3);
         assert!(widths.iter().all(|&w| w == widths[0]), "{table}");
+    }
+
+    #[test]
+    fn round_trips_per_minute_and_the_outcome_stand_beside_the_ping() {
+        let mut arm = arm("cubic", 1);
+        (arm.figures.rpm, arm.figures.qoo) = (Some(1_234.4), Some(87.6));
+        let table = render(&summary(vec![arm]));
+        assert!(table.contains("1234") && table.contains("88"), "{table}");
     }
 
     #[test]

@@ -65,6 +65,8 @@ fn figures() -> SteadyFigures {
         goodput_mbps: 331.2,
         ping_ms,
         idle_ping_ms,
+        rpm: Some(15_000.0),
+        qoo: Some(100.0),
         loss: 0.001,
         ping_loss: 0.0,
         level: 60.1,

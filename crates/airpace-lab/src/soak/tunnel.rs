@@ -348,7 +348,7 @@ impl AgentThread {
         // A thousand agents would log more than anybody reads.
         let silent = tracing::subscriber::NoSubscriber::default();
         let run = move || {
-            tracing::subscriber::with_default(silent, || run_agent(&config, stopped.as_fd()))
+            tracing::subscriber::with_default(silent, || run_agent(&config, stopped.as_fd(), None))
         };
         let thread = Some(namespace.spawn_thread("agent", run)?);
         Ok(Self { stop, thread })

@@ -1,4 +1,4 @@
-//! The built-in traffic tools: bulk TCP, ping, constant-rate UDP.
+//! The built-in traffic tools: bulk TCP, ping, constant-rate UDP, responsiveness under load.
 //!
 //! Each tool is a blocking function that owns its sockets. It ends after its duration, or early
 //! when its [`Stop`] is raised. It uses the network namespace that its thread is in when it opens
@@ -8,6 +8,7 @@
 pub mod bulk;
 pub mod cbr;
 pub mod ping;
+pub mod responsiveness;
 mod socket;
 
 use serde::Serialize;

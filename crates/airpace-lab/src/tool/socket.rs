@@ -21,7 +21,8 @@ pub(super) fn readable_until(fd: &impl AsFd, deadline: Instant) -> Result<bool> 
     ready_until(fd, PollFlags::POLLIN, deadline)
 }
 
-fn ready_until(fd: &impl AsFd, what: PollFlags, deadline: Instant) -> Result<bool> {
+/// Waits until one of these events is there for `fd` or `deadline` has passed; returns whether it is.
+pub(super) fn ready_until(fd: &impl AsFd, what: PollFlags, deadline: Instant) -> Result<bool> {
     let mut fds = [PollFd::new(fd.as_fd(), what)];
     loop {
         let left = deadline.saturating_duration_since(Instant::now());

@@ -1,6 +1,7 @@
 //! An agent whose monitor interface disappears and comes back, or shows what was never delivered.
 
 use crate::testbed;
+use airpace_api::config::TelemetryDetail;
 use airpace_core::wire::ieee80211::{DataHeader, MacAddr, write_frame};
 use airpace_core::wire::radiotap::{Ampdu, INTERFACE_TYPE, Radiotap};
 use airpace_lab::bench::datapath::{AGENT_OUTSIDE, Testbed};
@@ -64,6 +65,7 @@ fn monitored(name: &str) -> Option<(Testbed, PathBuf)> {
     let _ = std::fs::remove_file(&telemetry);
     bed.agent.monitor = Some("mon0".to_owned());
     bed.agent.telemetry = Some(telemetry.clone());
+    bed.agent.telemetry_detail = TelemetryDetail::Slots;
     Some((bed, telemetry))
 }
 

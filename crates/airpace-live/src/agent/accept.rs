@@ -75,7 +75,7 @@ impl Accepted {
         };
         self.untold = None;
         self.next_tell = now + TELL_EVERY;
-        tracing::warn!(%source, refused = self.refused, "packets through the tunnel are refused because of their source: if it is where they should come from, add its network to accept_from");
+        tracing::warn!(event = "source-refused", %source, refused = self.refused, "packets through the tunnel are refused because of their source: if it is where they should come from, add its network to accept_from");
     }
 
     /// Whether a packet is accepted. Those that are not are counted.

@@ -83,10 +83,10 @@ impl Lookup {
                 let answer = question.as_ref().map(|question| question.answer.try_recv());
                 if let Some(Ok(addresses)) = answer {
                     if let Some(&address) = addresses.first() {
-                        tracing::info!(name = %endpoint, %address, "found");
+                        tracing::info!(event = "name-found", name = %endpoint, %address, "found");
                         return Ok(Some(found(address)));
                     }
-                    tracing::warn!(name = %endpoint, "the name has no address: it is looked up again every 10 s");
+                    tracing::warn!(event = "name-not-found", name = %endpoint, "the name has no address: it is looked up again every 10 s");
                 }
                 poller.wait(&clock, Some(clock.now() + LOOK_EVERY))?;
                 if poller.ready().next().is_some() {

@@ -9,6 +9,7 @@ mod monitor;
 mod packets;
 mod run;
 mod sensor;
+mod telemetry;
 
 pub use airpace_edge::agent::Counts;
 pub use packets::PacketAgent;

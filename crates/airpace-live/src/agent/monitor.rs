@@ -1,6 +1,8 @@
-//! Which of the frames on a monitor interface are for this station, and what of them was delivered.
+//! The monitor interface: which of its frames are for this station, and what of them was delivered.
 
 use super::PacketAgent;
+use crate::capture::Monitor;
+use airpace_api::config::AgentConfig;
 use airpace_net::interfaces::{self, Interface, interface_of};
 use airpace_units::Time;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -37,6 +39,12 @@ impl OwnFrames {
     }
 }
 
+/// The monitor interface, if one is configured.
+pub(super) fn open_monitor(config: &AgentConfig) -> anyhow::Result<Option<Monitor>> {
+    let open = |name| Monitor::open(name, "frames are told apart by arrival times");
+    config.monitor.as_deref().map(open).transpose()
+}
+
 /// Tells the agent what the kernel has delivered on the station's interface, and the operator when
 /// the monitor shows more than that.
 #[derive(Debug, Default)]
@@ -61,11 +69,15 @@ impl Delivered {
         if core::mem::replace(&mut self.was_doubting, is_doubting) != is_doubting {
             if is_doubting {
                 tracing::warn!(
+                    event = "monitor-doubted",
                     "the monitor shows more frames to this station than were delivered: somebody forges \
                      them, or the monitor interface belongs to another network; they do not count"
                 );
             } else {
-                tracing::info!("the monitor agrees with what was delivered again");
+                tracing::info!(
+                    event = "monitor-trusted",
+                    "the monitor agrees with what was delivered again"
+                );
             }
         }
     }

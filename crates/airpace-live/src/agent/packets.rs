@@ -170,6 +170,8 @@ impl PacketAgent {
         AgentSlot {
             time_s: now.as_secs_f64(),
             unix_s: (self.epoch + Duration::from_nanos(now.as_nanos())).as_secs_f64(),
+            slots: None,
+            span_s: None,
             slot: report.slot,
             frames: report.frames,
             packets: report.packets,

@@ -4,13 +4,13 @@
 use super::PacketAgent;
 use super::accept::Accepted;
 use super::lookup::Lookup;
-use super::monitor::{Delivered, OwnFrames};
+use super::monitor::{Delivered, OwnFrames, open_monitor};
 use super::sensor;
+use super::telemetry::AgentTelemetry;
 use crate::batch::Batch;
 use crate::capture::{Monitor, SNAP};
 use crate::crypto::{NoiseIk, Tunnel, random_key};
 use crate::device::{Device, Restoration};
-use crate::journal::Journal;
 use crate::keys::{self, KeyPair};
 use crate::runtime::{self, Loop, Stop};
 use crate::warnings;
@@ -19,6 +19,7 @@ use airpace_core::wire::{encap, ip};
 use airpace_edge::tunnel::{InnerKind, Received, Timing, TunnelConfig};
 use airpace_net::clock::{Clock, RealtimeMap};
 use airpace_net::netlink::RouteEvents;
+use airpace_net::signals::Signals;
 use airpace_net::udp::{ReceiveBatch, TrafficClass, UdpOptions, UdpSocket};
 use airpace_units::Time;
 use anyhow::Context as _;
@@ -29,15 +30,20 @@ use core::time::Duration;
 /// [`Stop`]).
 ///
 /// It creates the interface, its routes and the socket. All are gone when it returns or the process
-/// ends. In mode `sensor` there is only the socket.
+/// ends. In mode `sensor` there is only the socket. When `hangup` receives a signal (SIGHUP), the
+/// telemetry file is opened again.
 ///
 /// # Errors
 /// The configuration is contradictory, the key cannot be read, or the system refuses the interface,
 /// the monitor or the socket.
-pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
+pub fn run_agent(
+    config: &AgentConfig,
+    stop: Stop<'_>,
+    hangup: Option<&Signals>,
+) -> anyhow::Result<()> {
     config.validate()?;
     if config.mode == AgentMode::Sensor {
-        return sensor::run(config, stop);
+        return sensor::run(config, stop, hangup);
     }
     let key_pair = KeyPair::load(&config.key_source()?)?;
     let preshared_key_file = config.preshared_key_file.as_deref();
@@ -76,10 +82,11 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
         .allow_fragments()
         .context("allowing datagrams to be cut into fragments")?;
     let events = RouteEvents::open()?;
-    let journal = Journal::open(config.telemetry.as_deref())?;
-    tracing::info!(proxy = %config.proxy, address = %proxy, interface = %device.name(), monitor = ?config.monitor, "agent");
+    let telemetry = AgentTelemetry::open(config, hangup)?;
+    tracing::info!(event = "agent-started", proxy = %config.proxy, address = %proxy, interface = %device.name(), monitor = ?config.monitor, "agent");
     let mut wait = Loop::new(clock, config.realtime, stop, &device, &socket)?;
     wait.add_route_events(&events)?;
+    wait.add_hangup(hangup)?;
     let monitor = open_monitor(config)?;
     if let Some(socket) = monitor.as_ref().and_then(Monitor::socket) {
         wait.add_monitor(socket)?;
@@ -107,7 +114,7 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
         device,
         socket,
         monitor,
-        journal,
+        telemetry,
     };
     agent.run(&mut wait)
 }
@@ -130,12 +137,6 @@ fn refuse_cycle(config: &AgentConfig, proxy: SocketAddr) -> anyhow::Result<()> {
         );
     }
     Ok(())
-}
-
-/// The monitor interface, if one is configured.
-pub(super) fn open_monitor(config: &AgentConfig) -> anyhow::Result<Option<Monitor>> {
-    let open = |name| Monitor::open(name, "frames are told apart by arrival times");
-    config.monitor.as_deref().map(open).transpose()
 }
 
 /// The socket's send buffer in bytes (the kernel reserves twice this, for its bookkeeping). It is
@@ -177,7 +178,7 @@ struct RunningAgent<'a> {
     mtu: u16,
     /// Longest payload that the path was known to take when that was last logged.
     path: Option<u16>,
-    journal: Journal,
+    telemetry: AgentTelemetry<'a>,
     /// Maps the kernel's timestamps to the clock.
     stamps: RealtimeMap,
     next_refresh: Time,
@@ -227,6 +228,9 @@ impl RunningAgent<'_> {
             if ready.stop {
                 break;
             }
+            if ready.hangup {
+                self.telemetry.on_hangup()?;
+            }
             // Frames first, so that the report of a slot that ends now includes them.
             if ready.monitor {
                 self.capture(&mut frames);
@@ -250,7 +254,7 @@ impl RunningAgent<'_> {
     fn on_time(&mut self, now: Time, wait: &mut Loop) {
         self.tunnel.handle_timeout(now);
         while let Some(warning) = self.tunnel.poll_warning() {
-            warnings::log(warning, |_| "the proxy".to_owned());
+            warnings::log(warning, self.tunnel.counts(), |_| "the proxy".to_owned());
         }
         self.restoration.restore(now, &mut self.device);
         if now >= self.next_refresh {
@@ -294,10 +298,10 @@ impl RunningAgent<'_> {
         let unanswered = self.tunnel.unanswered(0);
         if let Some(proxy) = self.lookup.poll(now, unanswered) {
             if let Err(error) = refuse_cycle(self.config, proxy) {
-                tracing::warn!(%error, "this address of the proxy is passed over");
+                tracing::warn!(event = "address-refused", %error, "this address of the proxy is passed over");
                 return;
             }
-            tracing::info!(proxy = %self.config.proxy, address = %proxy, "the proxy is looked for at another address");
+            tracing::info!(event = "address-changed", proxy = %self.config.proxy, address = %proxy, "the proxy is looked for at another address");
             self.tunnel.set_connect_to(proxy);
             self.tunnel.restart(now, 0);
         }
@@ -315,6 +319,7 @@ impl RunningAgent<'_> {
         }
         if let Some(longest) = path.filter(|&longest| longest < self.mtu || self.path.is_some()) {
             tracing::info!(
+                event = "path-length",
                 longest,
                 mtu = self.mtu,
                 "packets of up to this length reach the proxy in one piece"
@@ -332,12 +337,18 @@ impl RunningAgent<'_> {
         }
         if !alive {
             self.device.withdraw_routes();
-            tracing::warn!("the proxy is silent: the routes into the tunnel are withdrawn");
+            tracing::warn!(
+                event = "routes-withdrawn",
+                "the proxy is silent: the routes into the tunnel are withdrawn"
+            );
         } else if let Err(error) = self.device.add_routes() {
             self.next_route_check = now + ROUTE_RETRY;
-            tracing::warn!(%error, "the kernel refuses the routes into the tunnel");
+            tracing::warn!(event = "routes-refused", %error, "the kernel refuses the routes into the tunnel");
         } else {
-            tracing::info!("routes into the tunnel installed");
+            tracing::info!(
+                event = "routes-installed",
+                "routes into the tunnel installed"
+            );
         }
     }
 
@@ -356,7 +367,7 @@ impl RunningAgent<'_> {
             &report,
             TrafficClass::DEFAULT,
         );
-        self.journal.write(&record);
+        self.telemetry.write(record);
         true
     }
 
@@ -484,6 +495,7 @@ impl RunningAgent<'_> {
             lost_frames = monitor.dropped;
         }
         tracing::info!(
+            event = "agent-ended",
             received = tunnel.data,
             hostile = tunnel.dropped(),
             refused_by_network = self.batch.refused,

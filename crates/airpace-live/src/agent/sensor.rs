@@ -2,12 +2,11 @@
 
 use super::PacketAgent;
 use super::lookup::Lookup;
-use super::monitor::{Delivered, OwnFrames, interface_towards};
-use super::run::open_monitor;
+use super::monitor::{Delivered, OwnFrames, interface_towards, open_monitor};
+use super::telemetry::AgentTelemetry;
 use crate::batch::Batch;
 use crate::capture::{Monitor, SNAP};
 use crate::crypto::{NoiseIk, Tunnel, random_key};
-use crate::journal::Journal;
 use crate::keys::{self, KeyPair};
 use crate::runtime::{self, Stop};
 use crate::service::Service;
@@ -22,6 +21,7 @@ use airpace_net::interfaces;
 use airpace_net::offload::{self, HEADER_BYTES};
 use airpace_net::packet::{Captured, PacketSocket};
 use airpace_net::poll::{Interest, Poller};
+use airpace_net::signals::Signals;
 use airpace_net::udp::{ReceiveBatch, TrafficClass, UdpOptions, UdpSocket};
 use airpace_units::Time;
 use core::time::Duration;
@@ -39,9 +39,14 @@ const STOP: u64 = 0;
 const SOCKET: u64 = 1;
 const MONITOR: u64 = 2;
 const TAP: u64 = 3;
+const HANGUP: u64 = 4;
 
 /// Runs the agent in mode `sensor` until `stop` becomes readable. `config` has been validated.
-pub(super) fn run(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
+pub(super) fn run(
+    config: &AgentConfig,
+    stop: Stop<'_>,
+    hangup: Option<&Signals>,
+) -> anyhow::Result<()> {
     let key_pair = KeyPair::load(&config.key_source()?)?;
     let preshared_key_file = config.preshared_key_file.as_deref();
     let peer = keys::peer(config.proxy_public_key, preshared_key_file)?;
@@ -59,12 +64,15 @@ pub(super) fn run(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
     let tunnel = Tunnel::new(NoiseIk::new(key_pair, config.cipher), tunnel_config);
     let packets = PacketAgent::new(clock.now(), config, epoch, random_key());
     let socket = lookup.open_socket(UdpOptions::default())?;
-    let journal = Journal::open(config.telemetry.as_deref())?;
+    let telemetry = AgentTelemetry::open(config, hangup)?;
     let monitor = open_monitor(config)?;
-    tracing::info!(box = %config.proxy, monitor = ?config.monitor, interface = ?config.interface, "agent that only reports");
+    tracing::info!(event = "agent-started", box = %config.proxy, monitor = ?config.monitor, interface = ?config.interface, "agent that only reports");
     let mut poller = Poller::new()?;
     poller.add(stop, STOP, Interest::Read)?;
     poller.add(&socket, SOCKET, Interest::Read)?;
+    if let Some(signals) = hangup {
+        poller.add(signals, HANGUP, Interest::Read)?;
+    }
     if let Some(socket) = monitor.as_ref().and_then(Monitor::socket) {
         poller.add(socket, MONITOR, Interest::Read)?;
     }
@@ -85,7 +93,7 @@ pub(super) fn run(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
         packets,
         socket,
         monitor,
-        journal,
+        telemetry,
     };
     agent.run(&mut poller)
 }
@@ -109,7 +117,7 @@ struct SensorAgent<'a> {
     needs_tap: bool,
     /// Frames metered until the end of the last slot.
     metered_before: u64,
-    journal: Journal,
+    telemetry: AgentTelemetry<'a>,
     /// Where the box is.
     lookup: Lookup,
     /// Maps the kernel's timestamps to the clock.
@@ -148,6 +156,9 @@ impl SensorAgent<'_> {
                 service.stopping();
                 break;
             }
+            if ready.contains(&HANGUP) {
+                self.telemetry.on_hangup()?;
+            }
             if ready.contains(&MONITOR) {
                 self.capture(&mut frames);
             }
@@ -166,13 +177,13 @@ impl SensorAgent<'_> {
     fn on_time(&mut self, now: Time, poller: &Poller) {
         self.tunnel.handle_timeout(now);
         while let Some(warning) = self.tunnel.poll_warning() {
-            warnings::log(warning, |_| "the box".to_owned());
+            warnings::log(warning, self.tunnel.counts(), |_| "the box".to_owned());
         }
         if now >= self.next_refresh {
             self.next_refresh = now + REFRESH;
             self.refresh(poller);
             if let Some(address) = self.lookup.poll(now, self.tunnel.unanswered(0)) {
-                tracing::info!(box = %self.config.proxy, %address, "the box is looked for at another address");
+                tracing::info!(event = "address-changed", box = %self.config.proxy, %address, "the box is looked for at another address");
                 self.tunnel.set_connect_to(address);
                 self.tunnel.restart(now, 0);
             }
@@ -190,7 +201,7 @@ impl SensorAgent<'_> {
             &report,
             TrafficClass::DEFAULT,
         );
-        self.journal.write(&record);
+        self.telemetry.write(record);
         self.choose_source(poller);
     }
 
@@ -336,6 +347,7 @@ impl SensorAgent<'_> {
             lost_frames = monitor.dropped;
         }
         tracing::info!(
+            event = "agent-ended",
             received = tunnel.data,
             hostile = tunnel.dropped(),
             refused_by_network = self.batch.refused,

@@ -1,7 +1,8 @@
 //! What a turn of the loop reports: stations that have joined or left, events, records of slots.
 
+use super::events;
 use super::run::RunningEdge;
-use super::{events, telemetry};
+use super::telemetry::{self, Row};
 use airpace_api::mac::MacAddress;
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_edge::inline::StationChange;
@@ -31,7 +32,11 @@ impl StationLog {
     fn takes_line(&mut self, now: Time) -> bool {
         if now >= self.since.saturating_add(Duration::from_secs(1)) {
             if self.left_out > 0 {
-                tracing::info!(lines = self.left_out, "left out, about further stations");
+                tracing::info!(
+                    event = "lines-left-out",
+                    lines = self.left_out,
+                    "left out, about further stations"
+                );
             }
             (self.since, self.lines, self.left_out) = (now, 0, 0);
         }
@@ -48,6 +53,7 @@ impl StationLog {
         let is_due = stations > 0 && now >= self.next_crowd;
         if is_due {
             tracing::warn!(
+                event = "stations-crowded-out",
                 stations,
                 "too many stations appear to which nothing is sent, so some were not learnt or were forgotten, and their frames pass unpaced: an attacker may be inventing addresses"
             );
@@ -82,29 +88,43 @@ impl RunningEdge {
             self.events.extend(event);
         }
         while let Some(record) = self.inline.poll_record() {
-            if !self.rows.takes(&record) {
-                continue;
+            let air_of_others = self.inline.air_of_others(record.medium);
+            if let Some(row) = self.rows.add(record, air_of_others) {
+                self.write_row(&row);
             }
-            let mut slot = telemetry::slot(
-                &record,
-                &self.names[record.medium],
-                self.inline.name(record.mac),
-                self.epoch,
-                self.config.dry_run,
-            );
-            slot.rows_left_out = self.rows.left_out();
-            slot.crowded_out = crowded_out;
-            slot.air_of_others = self.inline.air_of_others(record.medium);
-            self.journal.write(&slot);
         }
         Ok(())
+    }
+
+    /// Writes a row of telemetry.
+    fn write_row(&mut self, row: &Row) {
+        let mut slot = telemetry::slot(
+            row,
+            &self.names[row.record.medium],
+            self.inline.name(row.record.mac),
+            self.epoch,
+            self.config.dry_run,
+        );
+        slot.rows_left_out = self.rows.left_out();
+        slot.crowded_out = self.inline.counts().crowded_out;
+        match row.summary {
+            Some(_) => self.journal.write_compact(&slot),
+            None => self.journal.write(&slot),
+        }
+    }
+
+    /// Writes the summaries that have not ended, of one station or of all.
+    pub(super) fn end_rows(&mut self, mac: Option<MacAddr>) {
+        while let Some(row) = self.rows.end(mac) {
+            self.write_row(&row);
+        }
     }
 
     fn on_change(&mut self, now: Time, change: &StationChange) -> anyhow::Result<()> {
         match *change {
             StationChange::Joined(mac) => {
                 if self.station_log.takes_line(now) {
-                    tracing::info!(station = %MacAddress(mac.0), "joined");
+                    tracing::info!(event = "station-joined", station = %MacAddress(mac.0), "joined");
                 }
                 self.setup.path.insert_station(mac.0, false)?;
             }
@@ -112,10 +132,11 @@ impl RunningEdge {
                 // An exempt station is still there.
                 if !self.inline.knows(mac) {
                     if self.station_log.takes_line(now) {
-                        tracing::info!(station = %MacAddress(mac.0), "left");
+                        tracing::info!(event = "station-left", station = %MacAddress(mac.0), "left");
                     }
                     self.hosts.forget(mac);
                     self.uplink.forget(mac);
+                    self.end_rows(Some(mac));
                     self.rows.forget(mac);
                 }
                 self.setup.path.remove_station(mac.0)?;
@@ -128,16 +149,16 @@ impl RunningEdge {
 /// Logs an event of a medium.
 fn log(lines: &mut StationLog, now: Time, ap: &str, station: Option<MacAddr>, event: &Event) {
     let (Event::ModeChanged { from, to, .. }, Some(station)) = (event, station) else {
-        return tracing::warn!(ap, "{event}");
+        return tracing::warn!(event = "medium-warning", ap, "{event}");
     };
     let station = MacAddress(station.0);
     match to {
         Mode::Conservative | Mode::Unshaped => {
             if lines.takes_line(now) {
-                tracing::warn!(ap, %station, %from, %to, "nothing is observed");
+                tracing::warn!(event = "station-unobserved", ap, %station, %from, %to, "nothing is observed");
             }
         }
-        _ => tracing::debug!(ap, %station, %from, %to, "mode"),
+        _ => tracing::debug!(event = "station-mode", ap, %station, %from, %to, "mode"),
     }
 }
 

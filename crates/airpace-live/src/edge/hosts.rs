@@ -106,7 +106,7 @@ impl WiredSenders {
                 return;
             };
             if let Err(error) = netlink.learn_address(self.wan, sender) {
-                tracing::debug!(%error, "the bridge will flood frames for this address");
+                tracing::debug!(event = "bridge-refresh-failed", %error, "the bridge will flood frames for this address");
             }
         }
     }

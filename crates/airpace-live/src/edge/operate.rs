@@ -15,6 +15,9 @@ use anyhow::{bail, ensure};
 pub struct Reload<'a> {
     /// The signal that asks for it (SIGHUP).
     pub signal: Option<&'a Signals>,
+    /// Whether there is a configuration file to read again. If not, the signal only opens the
+    /// telemetry file again.
+    pub is_possible: bool,
     /// Reads the configuration again.
     pub read: &'a dyn Fn() -> anyhow::Result<EdgeConfig>,
 }
@@ -23,6 +26,7 @@ impl Reload<'_> {
     /// For a box whose configuration cannot be read again.
     pub const NONE: Self = Self {
         signal: None,
+        is_possible: false,
         read: &|| bail!("this box has no configuration file"),
     };
 }
@@ -79,13 +83,13 @@ impl RunningEdge {
         let taken = (reload.read)().and_then(|config| self.take_over(config));
         match &taken {
             Ok(done) => {
-                tracing::info!("{done}");
+                tracing::info!(event = "configuration-reloaded", "{done}");
                 self.note("reloaded", done);
             }
             Err(error) => {
                 let text =
                     format!("the configuration was not reloaded, the old one stays: {error:#}");
-                tracing::error!("{text}");
+                tracing::error!(event = "configuration-refused", "{text}");
                 self.note("reload-refused", text);
             }
         }
@@ -100,9 +104,13 @@ impl RunningEdge {
             );
         }
         // Opened anew each time, so that the file can be moved away and compressed.
-        let journal = Journal::open(config.telemetry.as_deref())?;
+        let journal = Journal::open(config.telemetry.as_deref(), config.telemetry_limit.0.0)?;
         let now = self.clock.now();
         self.inline.reconfigure(now, settings::inline(&config))?;
+        if config.telemetry_detail != self.config.telemetry_detail {
+            self.end_rows(None);
+        }
+        self.rows.set_detail(config.telemetry_detail);
         self.journal = journal;
         self.names = config.ap.iter().map(settings::name_of).collect();
         self.config = config;
@@ -123,7 +131,7 @@ impl RunningEdge {
         } else {
             format!("{mac} is paced")
         };
-        tracing::info!("{done}");
+        tracing::info!(event = "station-exemption", "{done}");
         let kind = if is_exempt {
             "exempted"
         } else {
@@ -144,7 +152,7 @@ impl RunningEdge {
         let words = self.config.control.aim_in_words();
         let done =
             format!("the aim is {words}, until the configuration is reloaded or airpace ends");
-        tracing::info!("{done}");
+        tracing::info!(event = "aim-changed", "{done}");
         self.note("aim-changed", done.clone());
         Ok(done)
     }

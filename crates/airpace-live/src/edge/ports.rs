@@ -63,7 +63,11 @@ impl PortWatch {
         let mut new = Vec::new();
         for port in away {
             if !self.lost.contains(&port) {
-                tracing::warn!(port, "the interface has been removed");
+                tracing::warn!(
+                    event = "port-removed",
+                    port,
+                    "the interface has been removed"
+                );
                 self.lost.push(port.clone());
                 new.push(port);
             }
@@ -101,6 +105,7 @@ impl RunningEdge {
                 return self.pass_because(Some(format!("{ports} was removed: {error}")));
             }
             tracing::info!(
+                event = "port-back",
                 ports = self.watch.lost.join(", "),
                 "back in the bridge, with the programs attached"
             );
@@ -153,7 +158,7 @@ impl RunningEdge {
         }
         match &reason {
             Some(reason) => {
-                tracing::warn!("all frames pass unpaced: {reason}");
+                tracing::warn!(event = "pacing-paused", "all frames pass unpaced: {reason}");
                 self.note(
                     "pacing-suspended",
                     format!("all frames pass unpaced: {reason}"),
@@ -161,7 +166,10 @@ impl RunningEdge {
                 self.setup.path.pause()?;
             }
             None => {
-                tracing::info!("frames for stations are paced again");
+                tracing::info!(
+                    event = "pacing-resumed",
+                    "frames for stations are paced again"
+                );
                 self.note("pacing-resumed", "frames for stations are paced again");
             }
         }

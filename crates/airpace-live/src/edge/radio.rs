@@ -56,7 +56,12 @@ impl Radios {
         for (medium, ap) in config.ap.iter().enumerate() {
             if let Some(name) = &ap.radio {
                 let monitor = Monitor::open(name, "other sensors take its place")?;
-                tracing::info!(interface = name, access_point = medium, "radio");
+                tracing::info!(
+                    event = "radio-opened",
+                    interface = name,
+                    access_point = medium,
+                    "radio"
+                );
                 radios.push(Radio {
                     medium,
                     monitor,
@@ -124,6 +129,7 @@ impl Radios {
             if counts.doubted_slots > *doubted_before && now >= self.next_doubt {
                 self.next_doubt = now.saturating_add(DOUBT_EVERY);
                 tracing::warn!(
+                    event = "radio-doubted",
                     interface = monitor.name(),
                     slots = counts.doubted_slots - *doubted_before,
                     "stations acknowledge more than they were sent: somebody forges block acks, or they receive by other ways too; other sensors speak for them"
@@ -132,6 +138,7 @@ impl Radios {
             *doubted_before = counts.doubted_slots;
             if is_time_to_tell && counts.control == 0 {
                 tracing::warn!(
+                    event = "radio-silent",
                     interface = monitor.name(),
                     data = counts.data,
                     other = counts.other,
@@ -153,6 +160,7 @@ impl Radios {
             monitor.count_dropped();
             let counts = inline.radio_counts(*medium).copied().unwrap_or_default();
             tracing::info!(
+                event = "radio-ended",
                 interface = monitor.name(),
                 control = counts.control,
                 data = counts.data,

@@ -4,22 +4,19 @@ use super::frame::FrameBuf;
 use crate::batch::Batch;
 use crate::crypto::{NoiseIk, Tunnel};
 use crate::keys::{self, KeyPair};
-use crate::{runtime, warnings};
+use crate::runtime;
+use crate::warnings::{self, Growth};
 use airpace_api::config::{Cipher, EdgeConfig};
 use airpace_api::mac::MacAddress;
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_core::wire::report;
 use airpace_edge::inline::Inline;
-use airpace_edge::tunnel::{InnerKind, PeerIdx, Reason, Received, Timing, TunnelConfig};
+use airpace_edge::tunnel::{InnerKind, PeerIdx, Received, Timing, TunnelConfig};
 use airpace_net::clock::Clock;
 use airpace_net::udp::{ReceiveBatch, UdpOptions, UdpSocket};
 use airpace_units::{StationId, Time};
 use anyhow::Context as _;
-use core::time::Duration;
 use std::os::fd::{AsFd, BorrowedFd};
-
-/// Least time between two messages about datagrams that were dropped.
-const TELL_EVERY: Duration = Duration::from_secs(60);
 
 /// Waits for the reports of agents.
 pub(super) struct Reports {
@@ -31,11 +28,26 @@ pub(super) struct Reports {
     batch: Batch,
     /// The station of each agent, in the order of the tunnel's peers.
     stations: Vec<MacAddr>,
-    /// Authentic reports that were malformed, or of stations that are not known.
-    bad: u64,
-    /// Datagrams dropped until it was last told.
-    told_dropped: u64,
-    next_tell: Time,
+    refused: RefusedReports,
+    told_refused: Growth,
+    told_dropped: Growth,
+}
+
+/// Authentic reports that were refused, by reason.
+#[derive(Clone, Copy, Debug, Default)]
+struct RefusedReports {
+    /// They cannot be read.
+    malformed: u64,
+    /// The station has not been heard at an access point's port.
+    unheard: u64,
+    /// They repeat the one before.
+    repeated: u64,
+}
+
+impl RefusedReports {
+    const fn total(&self) -> u64 {
+        self.malformed + self.unheard + self.repeated
+    }
 }
 
 impl Reports {
@@ -68,7 +80,7 @@ impl Reports {
         };
         let socket = UdpSocket::bind(agents.listen, options)
             .with_context(|| format!("listening for reports of agents on {}", agents.listen))?;
-        tracing::info!(listen = %agents.listen, agents = stations.len(), "reports");
+        tracing::info!(event = "reports-started", listen = %agents.listen, agents = stations.len(), "reports");
         Ok(Some(Self {
             // The agents choose the cipher of their sessions.
             tunnel: Tunnel::new(NoiseIk::new(key_pair, Cipher::default()), tunnel_config),
@@ -77,9 +89,9 @@ impl Reports {
             room: ReceiveBatch::new(16, 2_048),
             batch: Batch::new(),
             stations,
-            bad: 0,
-            told_dropped: 0,
-            next_tell: Time::ZERO,
+            refused: RefusedReports::default(),
+            told_refused: Growth::default(),
+            told_dropped: Growth::default(),
         }))
     }
 
@@ -100,30 +112,24 @@ impl Reports {
         let _ = self.batch.flush(&self.socket);
         while let Some(warning) = self.tunnel.poll_warning() {
             let station = |peer: PeerIdx| MacAddress(self.stations[peer].0).to_string();
-            warnings::log(warning, station);
+            warnings::log(warning, self.tunnel.counts(), station);
         }
-        self.tell_of_drops(now);
-    }
-
-    /// Tells of datagrams that were dropped since this was last told, at most once a minute.
-    fn tell_of_drops(&mut self, now: Time) {
-        let counts = self.tunnel.counts();
-        let dropped = counts.dropped();
-        if dropped == self.told_dropped || now < self.next_tell {
-            return;
+        warnings::tell_of_drops(now, &mut self.told_dropped, self.tunnel.counts());
+        if let Some(refused) = self.told_refused.take(now, self.refused.total()) {
+            let RefusedReports {
+                malformed,
+                unheard,
+                repeated,
+            } = self.refused;
+            tracing::warn!(
+                event = "reports-refused",
+                refused,
+                malformed,
+                unheard,
+                repeated,
+                "reports of agents were refused: unheard are those of stations whose frames have not come through an access point's port (is `mac` right, and does their traffic pass the box?)"
+            );
         }
-        self.next_tell = now.saturating_add(TELL_EVERY);
-        let reasons: Vec<String> = Reason::ALL
-            .into_iter()
-            .filter(|&reason| counts.dropped_for(reason) > 0)
-            .map(|reason| format!("{}: {}", reason.name(), counts.dropped_for(reason)))
-            .collect();
-        tracing::warn!(
-            dropped = dropped - self.told_dropped,
-            since_start = reasons.join(", "),
-            "datagrams to the port for reports were dropped"
-        );
-        self.told_dropped = dropped;
     }
 
     /// Takes the datagrams that have come, and hands reports to the box.
@@ -144,11 +150,15 @@ impl Reports {
                     continue;
                 }
                 // The seat of the station, and so its number, is known to the box alone.
-                let is_taken = match report::decode(StationId(0), opened.payload) {
-                    Ok(report) => inline.on_report(now, self.stations[opened.peer], report),
-                    Err(_) => false,
-                };
-                self.bad += u64::from(!is_taken);
+                let mac = self.stations[opened.peer];
+                match report::decode(StationId(0), opened.payload) {
+                    Err(_) => self.refused.malformed += 1,
+                    Ok(_) if !inline.knows(mac) => self.refused.unheard += 1,
+                    Ok(report) => {
+                        let is_taken = inline.on_report(now, mac, report);
+                        self.refused.repeated += u64::from(!is_taken);
+                    }
+                }
             }
         }
     }
@@ -157,10 +167,11 @@ impl Reports {
     pub(super) fn log_end(&self) {
         let tunnel = self.tunnel.counts();
         tracing::info!(
+            event = "reports-ended",
             received = tunnel.data,
             handshakes = tunnel.handshakes,
             hostile = tunnel.dropped(),
-            bad_reports = self.bad,
+            bad_reports = self.refused.total(),
             "reports end"
         );
         runtime::log_drops(tunnel);

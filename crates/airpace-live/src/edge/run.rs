@@ -69,13 +69,14 @@ pub fn run_edge(
     // The programs stamp what they observe with the time since the machine started.
     let clock = Clock::since_boot();
     let inline = Inline::new(settings::inline(config), random_key())?;
-    let journal = Journal::open(config.telemetry.as_deref())?;
+    let journal = Journal::open(config.telemetry.as_deref(), config.telemetry_limit.0.0)?;
     let sensors = RemoteSensors {
         radios: Radios::open(config, clock)?,
         reports: Reports::open(config)?,
     };
     let setup = Setup::begin(config)?;
     tracing::info!(
+        event = "edge-started",
         wan = config.wan,
         access_points = config.ap.len(),
         path = setup.path.name(),
@@ -85,6 +86,7 @@ pub fn run_edge(
     let mut edge = RunningEdge::new(config, clock, inline, setup, sensors, journal);
     let ran = edge.run(stop, reload);
     edge.release_all();
+    edge.end_rows(None);
     let totals = edge.totals();
     edge.radios.log_end(&edge.inline);
     if let Some(reports) = &edge.reports {
@@ -95,6 +97,7 @@ pub fn run_edge(
     ran?;
     ended?;
     tracing::info!(
+        event = "edge-ended",
         sent = totals.sent,
         dropped = totals.dropped,
         refused = totals.refused,
@@ -183,7 +186,7 @@ impl RunningEdge {
             watch: PortWatch::new(),
             station_log: StationLog::default(),
             events: EventLog::default(),
-            rows: RowFilter::default(),
+            rows: RowFilter::new(config.telemetry_detail),
             inline,
             setup,
             journal,
@@ -269,8 +272,13 @@ impl RunningEdge {
             if ready.contains(&RELOAD) {
                 // Several signals ask for the same.
                 while let Some(Some(_)) = reload.signal.map(Signals::next).transpose()? {}
-                // The error has been logged, and the old configuration stays.
-                let _ = self.reload(reload);
+                // The file is opened again even if the configuration is refused: it may have been
+                // moved away.
+                self.journal.reopen();
+                if reload.is_possible {
+                    // The error has been logged, and the old configuration stays.
+                    let _ = self.reload(reload);
+                }
             }
             let requests = ready.into_iter().filter(|&token| token >= CONTROL);
             let now = self.clock.now();
@@ -329,7 +337,7 @@ impl RunningEdge {
             Err(error) => {
                 self.refused += 1;
                 self.watch.suspect();
-                tracing::debug!(%error, "a port refuses frames");
+                tracing::debug!(event = "port-refuses", %error, "a port refuses frames");
                 true
             }
         }

@@ -72,13 +72,16 @@ pub(super) fn name_of(ap: &airpace_api::config::ApConfig) -> String {
 
 /// Keys that may change while the box runs. Everything else needs another bridge, other sockets or
 /// other queues.
-const RELOADABLE: [&str; 6] = [
+const RELOADABLE: [&str; 9] = [
     "control",
     "dry_run",
     "keep_bridge",
     "leave_after",
+    "log_format",
     "station",
     "telemetry",
+    "telemetry_detail",
+    "telemetry_limit",
 ];
 
 /// The first key of `new` whose value differs from that in `old` and cannot change while the box

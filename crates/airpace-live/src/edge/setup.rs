@@ -45,7 +45,10 @@ impl Setup {
         state::remove_orphans();
         let taken_over = take_over(config, &ports, &state_file)?;
         if taken_over.is_none() && undo(&config.wan)? {
-            tracing::warn!("an earlier run was killed: what it had left is restored");
+            tracing::warn!(
+                event = "earlier-run-restored",
+                "an earlier run was killed: what it had left is restored"
+            );
         }
         if config.datapath == Datapath::Packet {
             return Self::without_bpf(config, &ports, &access_points, state_file);
@@ -69,6 +72,7 @@ impl Setup {
                 let is_without_bpf = matches!(error.downcast_ref(), Some(InlineError::Load(_)));
                 if is_without_bpf && config.datapath == Datapath::Auto {
                     tracing::warn!(
+                        event = "bridge-in-user-space",
                         "{error:#}; continuing with a bridge in user space, so traffic stops when airpace does"
                     );
                     return Self::without_bpf(config, &ports, &access_points, state_file);
@@ -218,7 +222,11 @@ impl Setup {
         drop(path);
         if keep_bridge && bridge.bridge.is_some() {
             // Undone by `--undo` when the operator wants it.
-            tracing::info!(bridge = bridge.bridge, "the bridge stays");
+            tracing::info!(
+                event = "bridge-kept",
+                bridge = bridge.bridge,
+                "the bridge stays"
+            );
             return Ok(());
         }
         bridge.undo().context("restoring the bridge")?;
@@ -315,6 +323,7 @@ fn take_over(
         return Ok(None);
     }
     tracing::info!(
+        event = "bridge-taken-over",
         bridge = state.bridge,
         "the bridge of an earlier run is taken over"
     );
@@ -344,6 +353,7 @@ fn warn_of_filters() {
     let filtered = bridge::filtered_protocols();
     if !filtered.is_empty() {
         tracing::warn!(
+            event = "firewall-filters-bridge",
             protocols = filtered.join(", "),
             "the firewall's rules for routed packets apply to bridged ones, and may drop those that pass in the bridge; paced frames bypass them: sysctl net.bridge.bridge-nf-call-iptables=0 and -ip6tables=0 end that"
         );

@@ -110,6 +110,7 @@ impl StateFile {
             format!("{file} cannot be used ({error:#}) and cannot be moved away: rm -r {file}")
         })?;
         tracing::warn!(
+            event = "state-file-unusable",
             "{file} cannot be used ({error:#}). No bridge of an earlier run exists, so it is not \
              needed; it is kept as {}",
             aside.display()
@@ -199,12 +200,13 @@ pub(super) fn remove_orphans() {
             continue;
         }
         if let Err(error) = state.undo() {
-            tracing::warn!(wan, %error, "what an earlier run has left cannot be removed");
+            tracing::warn!(event = "leftovers-stay", wan, %error, "what an earlier run has left cannot be removed");
             continue;
         }
         let _ = fs::remove_file(entry.path());
         let _ = fs::remove_file(socket::socket_file(wan));
         tracing::info!(
+            event = "leftovers-removed",
             wan,
             "what an earlier run has left is removed, its ports no longer exist"
         );

@@ -1,12 +1,15 @@
-//! One line of telemetry per station and slot in which something happened.
+//! One line of telemetry per station and slot in which something happened, or per station and some
+//! seconds.
 
 use crate::journal::RowBudget;
+use crate::summary::{Summaries, Summary, has_traffic};
+use airpace_api::config::TelemetryDetail;
 use airpace_api::mac::MacAddress;
 use airpace_api::telemetry::EdgeSlot;
 use airpace_core::report::{Sensor, SlotReport};
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_edge::inline::StationRecord;
-use airpace_edge::proxy::{Mode, SlotRecord};
+use airpace_edge::proxy::Mode;
 use airpace_units::Time;
 use core::time::Duration;
 use std::collections::HashMap;
@@ -22,13 +25,39 @@ const MOST_ROWS: u32 = 4000;
 pub(super) struct RowFilter {
     stations: HashMap<MacAddr, LastRow>,
     budget: RowBudget,
+    /// If only summaries become rows.
+    summaries: Option<Summaries<(MacAddr, usize)>>,
 }
 
-impl Default for RowFilter {
-    fn default() -> Self {
+/// What becomes a row.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) record: StationRecord,
+    /// Number of slots in a summary, and what its record does not say.
+    pub(super) summary: Option<SummaryExtras>,
+    pub(super) air_of_others: Option<f64>,
+}
+
+/// What the record of a summary does not say.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SummaryExtras {
+    slots: u32,
+    round_s: Option<f64>,
+}
+
+impl Row {
+    fn of_summary(mac: MacAddr, medium: usize, ended: Summary) -> Self {
         Self {
-            stations: HashMap::new(),
-            budget: RowBudget::new(MOST_ROWS),
+            summary: Some(SummaryExtras {
+                slots: ended.slots,
+                round_s: ended.round.value(),
+            }),
+            air_of_others: ended.air_of_others.value(),
+            record: StationRecord {
+                mac,
+                medium,
+                record: ended.record,
+            },
         }
     }
 }
@@ -44,8 +73,56 @@ struct LastRow {
 }
 
 impl RowFilter {
+    /// Writes so much.
+    pub(super) fn new(detail: TelemetryDetail) -> Self {
+        let mut filter = Self {
+            stations: HashMap::new(),
+            budget: RowBudget::new(MOST_ROWS),
+            summaries: None,
+        };
+        filter.set_detail(detail);
+        filter
+    }
+
+    /// Sets how much is written from now on. Summaries that have not ended are lost if they are not
+    /// wanted any more.
+    pub(super) fn set_detail(&mut self, detail: TelemetryDetail) {
+        self.summaries = match detail {
+            TelemetryDetail::Slots => None,
+            TelemetryDetail::Summary => Some(self.summaries.take().unwrap_or_default()),
+        };
+    }
+
+    /// Takes a record, with the share of the air that others use. Returns a row, if there is one now.
+    pub(super) fn add(&mut self, record: StationRecord, air_of_others: Option<f64>) -> Option<Row> {
+        let Some(summaries) = &mut self.summaries else {
+            return self.takes(&record).then_some(Row {
+                record,
+                summary: None,
+                air_of_others,
+            });
+        };
+        let (mac, medium, at) = (record.mac, record.medium, record.record.at);
+        // A station that roams begins anew: its rows belong to the access points that it was at.
+        let ended = summaries.add((mac, medium), record.record, air_of_others)?;
+        self.budget
+            .takes(at)
+            .then(|| Row::of_summary(mac, medium, ended))
+    }
+
+    /// A row of a summary that ends because the station `mac` has left, or because the box ends
+    /// (`None`). To be called until there are no more.
+    pub(super) fn end(&mut self, mac: Option<MacAddr>) -> Option<Row> {
+        let summaries = self.summaries.as_mut()?;
+        let ((mac, medium), ended) = match mac {
+            Some(mac) => summaries.end_in(&((mac, 0)..=(mac, usize::MAX)))?,
+            None => summaries.end_in(&..)?,
+        };
+        Some(Row::of_summary(mac, medium, ended))
+    }
+
     /// Returns whether a record becomes a row.
-    pub(super) fn takes(&mut self, record: &StationRecord) -> bool {
+    fn takes(&mut self, record: &StationRecord) -> bool {
         let StationRecord { mac, record, .. } = record;
         let sensor = record.report.as_ref().map(|report| report.sensor);
         let last = self.stations.entry(*mac).or_insert(LastRow {
@@ -82,24 +159,16 @@ impl RowFilter {
     }
 }
 
-/// Whether anything was sent to the station, or came from it, in its slot.
-fn has_traffic(record: &SlotRecord) -> bool {
-    let is_reported = record.report.as_ref().is_some_and(|report| {
-        report.frames > 0 || report.bytes > 0 || report.sender.uplink_frames > 0
-    });
-    let is_sent = record.sent_bytes > 0 || record.backlog_packets > 0;
-    is_reported || is_sent || record.dropped > 0 || record.marked > 0
-}
-
 /// The telemetry of a record. `epoch` is the wall-clock time since 1970 at the clock's origin.
 pub(super) fn slot(
-    record: &StationRecord,
+    row: &Row,
     ap: &str,
     name: Option<&str>,
     epoch: Duration,
     dry_run: bool,
 ) -> EdgeSlot {
-    let StationRecord { mac, record, .. } = record;
+    let StationRecord { mac, record, .. } = &row.record;
+    let summary = row.summary;
     let report = record.report.as_ref();
     let seconds = record.length.as_secs_f64().max(1e-9);
     let wait = report.and_then(|report| report.wait.as_ref());
@@ -107,6 +176,8 @@ pub(super) fn slot(
     EdgeSlot {
         time_s: record.at.as_secs_f64(),
         unix_s: (epoch + at).as_secs_f64(),
+        slots: summary.map(|summary| summary.slots),
+        span_s: summary.map(|_| seconds),
         ap: ap.to_owned(),
         station: MacAddress(mac.0).to_string(),
         name: name.map(str::to_owned),
@@ -123,7 +194,11 @@ pub(super) fn slot(
         sent_mbps: record.sent_bytes as f64 * 8.0 / seconds / 1e6,
         goodput_mbps: report
             .map(|report| report.bytes as f64 * 8.0 / report.length.as_secs_f64().max(1e-9) / 1e6),
-        round_ms: report.and_then(SlotReport::round_s).map(|s| s * 1e3),
+        round_ms: match summary {
+            Some(summary) => summary.round_s,
+            None => report.and_then(SlotReport::round_s),
+        }
+        .map(|s| s * 1e3),
         phy_mbps: report
             .and_then(SlotReport::phy_rate_bps)
             .map(|bps| bps / 1e6),
@@ -141,7 +216,7 @@ pub(super) fn slot(
         marked: record.marked,
         corrected_reports: record.rejected.corrected,
         surplus_reports: record.rejected.surplus,
-        air_of_others: None,
+        air_of_others: row.air_of_others,
         rows_left_out: 0,
         crowded_out: 0,
     }
@@ -155,8 +230,10 @@ fn ms(duration: Duration) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::journal;
     use airpace_core::control::Diagnostics;
-    use airpace_edge::proxy::RejectedReports;
+    use airpace_core::report::{Allocation, WaitSource, WaitingTime};
+    use airpace_edge::proxy::{RejectedReports, SlotRecord};
     use airpace_units::StationId;
 
     fn record(mac: MacAddr, at_ms: u64, sent_bytes: u64, uplink_frames: u32) -> StationRecord {
@@ -191,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_station_without_traffic_gets_a_row_a_second() {
-        let mut rows = RowFilter::default();
+        let mut rows = RowFilter::new(TelemetryDetail::Slots);
         let taken = (0..100).filter(|slot| rows.takes(&record(MAC, 100 * slot, 0, 0)));
         assert_eq!(taken.count(), 9);
         assert!(
@@ -207,7 +284,7 @@ mod tests {
 
     #[test]
     fn invented_addresses_get_no_rows_and_a_crowd_no_more_than_the_limit() {
-        let mut rows = RowFilter::default();
+        let mut rows = RowFilter::new(TelemetryDetail::Slots);
         let mac = |i: u32| {
             let [a, b, c, d] = i.to_be_bytes();
             MacAddr([6, 0x66, a, b, c, d])
@@ -220,5 +297,65 @@ mod tests {
         assert_eq!(crowd.count() as u32, MOST_ROWS);
         assert_eq!(rows.left_out(), 2000);
         assert!(rows.takes(&record(mac(1), 1300, 1500, 0)), "a second later");
+    }
+
+    /// A record in which every field has a value.
+    fn busy(mac: MacAddr, slot: u64) -> StationRecord {
+        let mut station = record(mac, 100 * (slot + 1), 1_164_123 + slot % 977, 23);
+        let record = &mut station.record;
+        let station_id = StationId::from_index(0);
+        record.granted = Some(Allocation::new(station_id, 7_761.7, 1_500.3, 31.7));
+        record.diagnostics.overhead_s = Some(213.7e-6);
+        record.diagnostics.price = Some(1.234_567);
+        record.diagnostics.capped_elsewhere = 3;
+        (record.backlog_packets, record.backlog_bytes) = (123, 181_234);
+        record.sojourn_p50 = Some(Duration::from_micros(8_123));
+        record.sojourn_p95 = Some(Duration::from_micros(13_456));
+        (record.dropped, record.marked) = (1, 17);
+        (record.rejected.corrected, record.rejected.surplus) = (123, 456);
+        let report = record.report.as_mut().unwrap();
+        report.sensor = Sensor::BlockAck;
+        report.confidence = 0.913_7;
+        (report.frames, report.packets, report.bytes) = (25, 776, 1_164_000);
+        report.inverse_rate_sum = 25.0 / 433.3e6;
+        let first = Time::from_millis(100 * slot);
+        report.span = Some((first, first + Duration::from_micros(97_531)));
+        report.sender.held_packets = 701;
+        let wait = Duration::from_micros(4_321);
+        report.wait = Some(WaitingTime {
+            mean: wait,
+            p50: wait,
+            p95: 2 * wait,
+            p99: 3 * wait,
+            source: WaitSource::SendStamps,
+        });
+        station
+    }
+
+    #[test]
+    fn a_day_of_twenty_busy_stations_is_at_most_200_megabytes() {
+        let mut rows = RowFilter::new(TelemetryDetail::Summary);
+        let epoch = Duration::from_secs(1_795_000_000);
+        let (mut bytes, minutes) = (0, 20);
+        for n in 0..minutes * 600 {
+            for station in 0..20 {
+                let mut record = busy(MacAddr([2, 0, 0, 0, 0, station]), n);
+                // Half of the stations change all the time.
+                if station % 2 == 0 && n % 3 == 0 {
+                    record.record.mode = Mode::Conservative;
+                }
+                let Some(row) = rows.add(record, Some(0.123_456)) else {
+                    continue;
+                };
+                let mut row = slot(&row, "eth1-second-floor", Some("a-laptop"), epoch, true);
+                (row.rows_left_out, row.crowded_out) = (12, 345);
+                bytes += journal::compact_row(&row).unwrap().len() + 1;
+            }
+        }
+        let megabytes_per_day = bytes as f64 / 1e6 * 1440.0 / minutes as f64;
+        eprintln!("{megabytes_per_day:.0} MB a day");
+        assert!(megabytes_per_day <= 200.0, "{megabytes_per_day} MB a day");
+        // The rest of the last minute is not lost.
+        assert_eq!(core::iter::from_fn(|| rows.end(None)).count(), 20);
     }
 }

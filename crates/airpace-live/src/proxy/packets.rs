@@ -7,7 +7,8 @@ use super::{Counts, Output, ProxyError};
 use crate::device::Intake;
 use crate::journal::RowBudget;
 use crate::packet::{PacketBuf, Pool};
-use airpace_api::config::ProxyConfig;
+use crate::summary::{Summaries, Summary};
+use airpace_api::config::{ProxyConfig, TelemetryDetail};
 use airpace_api::telemetry::ProxySlot;
 use airpace_core::control::Diagnostics;
 use airpace_core::report::SlotReport;
@@ -30,6 +31,8 @@ pub struct PacketProxy {
     unroutable: u64,
     malformed_reports: u64,
     rows: RowBudget,
+    /// If only summaries become rows.
+    summaries: Option<Summaries<usize>>,
 }
 
 /// Most records of all stations together per second, less than 1 MB/s.
@@ -44,6 +47,7 @@ impl PacketProxy {
     /// The law does not support its parameters or a station's weight.
     pub fn new(config: &ProxyConfig, epoch: Duration, key: [u8; 16]) -> Result<Self, ProxyError> {
         let stations = &config.station;
+        let is_summary = config.telemetry_detail == TelemetryDetail::Summary;
         let proxy = Proxy::new(settings::edge(config), |idx| station_key(key, idx));
         let proxy = proxy.map_err(|error| with_station_name(error, config))?;
         Ok(Self {
@@ -58,6 +62,7 @@ impl PacketProxy {
             unroutable: 0,
             malformed_reports: 0,
             rows: RowBudget::new(MOST_ROWS),
+            summaries: is_summary.then(Summaries::default),
         })
     }
 
@@ -159,17 +164,32 @@ impl PacketProxy {
         })
     }
 
-    /// The next record of a station's slot.
+    /// The next row about a station: a record of its slot, or the summary of several.
     ///
-    /// All stations together get at most 1,300 records per second; the others are counted
+    /// All stations together get at most 1,300 rows per second; the others are counted
     /// and left out.
     pub fn poll_record(&mut self) -> Option<ProxySlot> {
         loop {
             let record = self.proxy.poll_record()?;
-            if self.rows.takes(record.at) {
-                return Some(self.telemetry(&record));
+            let at = record.at;
+            let Some(summaries) = &mut self.summaries else {
+                if self.rows.takes(at) {
+                    return Some(self.telemetry(&record));
+                }
+                continue;
+            };
+            if let Some(ended) = summaries.add(record.station.index(), record, None)
+                && self.rows.takes(at)
+            {
+                return Some(self.summary(&ended));
             }
         }
+    }
+
+    /// The next summary that had not ended when the proxy did.
+    pub fn poll_last_record(&mut self) -> Option<ProxySlot> {
+        let (_, ended) = self.summaries.as_mut()?.end_in(&..)?;
+        Some(self.summary(&ended))
     }
 
     /// Records that were left out because there were too many.
@@ -216,18 +236,28 @@ impl PacketProxy {
         else {
             if let Event::ReportsRejected { station, reports } = event {
                 let station = &self.names[*station];
-                return tracing::warn!(%station, reports, "reports claim what cannot be, or come too often: corrected or left out");
+                return tracing::warn!(event = "reports-rejected", %station, reports, "reports claim what cannot be, or come too often: corrected or left out");
             }
             // Warnings about the medium.
-            return tracing::warn!("{event}");
+            return tracing::warn!(event = "medium-warning", "{event}");
         };
         let station = &self.names[*station];
         let silence_ms = silence.as_millis() as u64;
         match to {
             Mode::Conservative | Mode::Unshaped => {
-                tracing::warn!(%station, %from, %to, silence_ms, "reports are missing");
+                tracing::warn!(event = "reports-missing", %station, %from, %to, silence_ms, "reports are missing");
             }
-            _ => tracing::info!(%station, %from, %to, "mode"),
+            _ => tracing::info!(event = "station-mode", %station, %from, %to, "mode"),
+        }
+    }
+
+    /// The telemetry of a summary.
+    fn summary(&self, ended: &Summary) -> ProxySlot {
+        ProxySlot {
+            slots: Some(ended.slots),
+            span_s: Some(ended.record.length.as_secs_f64()),
+            round_ms: ended.round.value().map(|round| round * 1e3),
+            ..self.telemetry(&ended.record)
         }
     }
 
@@ -241,6 +271,8 @@ impl PacketProxy {
         ProxySlot {
             time_s: record.at.as_secs_f64(),
             unix_s: (self.epoch + Duration::from_nanos(record.at.as_nanos())).as_secs_f64(),
+            slots: None,
+            span_s: None,
             station: self.names[record.station.index()].clone(),
             mode: record.mode.to_string(),
             level: report.and_then(SlotReport::level),

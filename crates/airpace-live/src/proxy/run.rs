@@ -8,13 +8,14 @@ use crate::device::{Device, Restoration};
 use crate::journal::Journal;
 use crate::keys::{self, KeyPair};
 use crate::runtime::{self, Loop, Stop};
-use crate::warnings;
-use airpace_api::config::{Cipher, MAX_STATIONS, ProxyConfig};
+use crate::warnings::{self, Growth};
+use airpace_api::config::{Cipher, MAX_STATIONS, ProxyConfig, TelemetryDetail};
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
 use airpace_core::wire::{encap, ip};
 use airpace_edge::tunnel::{InnerKind, MAX_PEERS, Received, Timing, TunnelConfig};
 use airpace_net::clock::Clock;
 use airpace_net::netlink::RouteEvents;
+use airpace_net::signals::Signals;
 use airpace_net::udp::{ReceiveBatch, TrafficClass, UdpOptions, UdpSocket};
 use airpace_units::Time;
 use anyhow::Context as _;
@@ -29,12 +30,17 @@ const _: () = assert!(MAX_STATIONS == MAX_PEERS);
 /// [`Stop`]).
 ///
 /// It creates the interface and the socket. Both are gone when it returns or the process ends. It
-/// also logs the totals that it returns.
+/// also logs the totals that it returns. When `hangup` receives a signal (SIGHUP), the telemetry file
+/// is opened again.
 ///
 /// # Errors
 /// The configuration is contradictory, the key cannot be read, or the system refuses the interface
 /// or the socket.
-pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<Totals> {
+pub fn run_proxy(
+    config: &ProxyConfig,
+    stop: Stop<'_>,
+    hangup: Option<&Signals>,
+) -> anyhow::Result<Totals> {
     config.validate()?;
     let key_pair = KeyPair::load(&config.key_source()?)?;
     let (clock, epoch) = runtime::start_clock();
@@ -66,8 +72,8 @@ pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<Totals>
         .allow_fragments()
         .context("allowing datagrams to be cut into fragments")?;
     let events = RouteEvents::open()?;
-    let journal = Journal::open(config.telemetry.as_deref())?;
-    tracing::info!(listen = %config.listen, interface = %device.name(), stations = config.station.len(), "proxy");
+    let journal = Journal::open(config.telemetry.as_deref(), config.telemetry_limit.0.0)?;
+    tracing::info!(event = "proxy-started", listen = %config.listen, interface = %device.name(), stations = config.station.len(), "proxy");
     let mut proxy = RunningProxy {
         addresses: config
             .station
@@ -89,8 +95,12 @@ pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<Totals>
         device,
         socket,
         journal,
+        detail: config.telemetry_detail,
+        told_dropped: Growth::default(),
+        told_refused: Growth::default(),
     };
-    proxy.run(clock, config.realtime, stop)?;
+    proxy.run(clock, config.realtime, stop, hangup)?;
+    proxy.end_rows();
     Ok(proxy.log_end())
 }
 
@@ -122,6 +132,9 @@ struct RunningProxy {
     socket: UdpSocket,
     batch: Batch,
     journal: Journal,
+    detail: TelemetryDetail,
+    told_dropped: Growth,
+    told_refused: Growth,
     /// Address of each station.
     addresses: Vec<IpAddr>,
     /// Payload of load datagrams.
@@ -143,8 +156,15 @@ struct RunningProxy {
 
 impl RunningProxy {
     /// Runs until the stop file becomes readable.
-    fn run(&mut self, clock: Clock, realtime: bool, stop: Stop<'_>) -> anyhow::Result<()> {
+    fn run(
+        &mut self,
+        clock: Clock,
+        realtime: bool,
+        stop: Stop<'_>,
+        hangup: Option<&Signals>,
+    ) -> anyhow::Result<()> {
         let mut wait = Loop::new(clock, realtime, stop, &self.device, &self.socket)?;
+        wait.add_hangup(hangup)?;
         wait.add_route_events(self.restoration.events())?;
         let mut received = ReceiveBatch::new(16, 65_536);
         let mut told = None;
@@ -166,6 +186,9 @@ impl RunningProxy {
             let ready = wait.wait(&self.socket, deadline, blocked)?;
             if ready.stop {
                 break;
+            }
+            if ready.hangup && runtime::was_hung_up(hangup)? {
+                self.journal.reopen();
             }
             if ready.socket {
                 self.receive(clock.now(), &mut received);
@@ -208,10 +231,37 @@ impl RunningProxy {
             }
         }
         while let Some(warning) = self.tunnel.poll_warning() {
-            warnings::log(warning, |peer| self.addresses[peer].to_string());
+            warnings::log(warning, self.tunnel.counts(), |peer| {
+                self.addresses[peer].to_string()
+            });
         }
+        self.tell_of_refusals(now);
         while let Some(record) = self.packets.poll_record() {
-            self.journal.write(&record);
+            match self.detail {
+                TelemetryDetail::Slots => self.journal.write(&record),
+                TelemetryDetail::Summary => self.journal.write_compact(&record),
+            }
+        }
+    }
+
+    /// Tells of datagrams and reports that were refused since this was last told.
+    fn tell_of_refusals(&mut self, now: Time) {
+        warnings::tell_of_drops(now, &mut self.told_dropped, self.tunnel.counts());
+        let malformed = self.packets.counts().bad_reports;
+        if let Some(refused) = self.told_refused.take(now, malformed) {
+            tracing::warn!(
+                event = "reports-refused",
+                refused,
+                malformed,
+                "reports of agents cannot be read: install the same release of airpace at both ends"
+            );
+        }
+    }
+
+    /// Writes the summaries that have not ended.
+    fn end_rows(&mut self) {
+        while let Some(record) = self.packets.poll_last_record() {
+            self.journal.write_compact(&record);
         }
     }
 
@@ -329,6 +379,7 @@ impl RunningProxy {
     fn log_end(&self) -> Totals {
         let (counts, tunnel) = (self.packets.counts(), self.tunnel.counts());
         tracing::info!(
+            event = "proxy-ended",
             received = tunnel.data,
             hostile = tunnel.dropped(),
             refused_by_network = self.batch.refused,

@@ -8,7 +8,8 @@ use ::core::net::{IpAddr, Ipv4Addr};
 use ::core::time::Duration;
 use airpace_api::config::ProxyConfig;
 use airpace_api::config::{
-    ControlConfig, FallbackConfig, LawChoice, QueueConfig, StationConfig, TunConfig, UdpLoadConfig,
+    ControlConfig, FallbackConfig, LawChoice, QueueConfig, StationConfig, TelemetryDetail,
+    TunConfig, UdpLoadConfig,
 };
 use airpace_api::keys::PublicKey;
 use airpace_config::quantity::{Rate, Size};
@@ -30,6 +31,7 @@ fn config(stations: u8) -> ProxyConfig {
         private_key: None,
         private_key_file: None,
         telemetry: Some("records are wanted".into()),
+        telemetry_detail: TelemetryDetail::Slots,
         realtime: false,
         tun: TunConfig {
             name: "airpace0".to_owned(),
@@ -46,6 +48,7 @@ fn config(stations: u8) -> ProxyConfig {
         interactive: None,
         interactive_budget: None,
         station: (0..stations).map(station).collect(),
+        ..ProxyConfig::default()
     }
 }
 

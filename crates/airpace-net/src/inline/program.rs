@@ -207,7 +207,7 @@ impl Programs {
                     return Err(attach_error(interface, error));
                 }
                 Err(error) => {
-                    tracing::debug!(interface, %error, "the driver does not run XDP programs");
+                    tracing::debug!(event = "xdp-not-in-driver", interface, %error, "the driver does not run XDP programs");
                 }
             }
         }

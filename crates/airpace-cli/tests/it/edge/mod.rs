@@ -8,8 +8,8 @@ mod mishaps;
 mod operation;
 mod outages;
 mod passing;
-mod watch;
 mod service;
+mod watch;
 
 use airpace_lab::bench::edge::{EdgeProcess, EdgeTestbed, SERVER, Traffic, pause, station_address};
 use airpace_net::clock::Clock;

@@ -1,10 +1,13 @@
 //! Status, reload and exemption while packets pass.
 
 use super::{edge, start, testbed, traffic};
+use crate::shared::{airpace, folder, json};
 use airpace_lab::bench::edge::{EdgeProcess, EdgeTestbed, pause};
 use core::time::Duration;
 use nix::sys::signal::Signal;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Stdio};
 
 const FIXED: &str = "[control]\nlaw = \"fixed\"\nfixed_rate = \"400 Mbit/s\"\n";
 const STATION: &str = "[[station]]\nmac = \"02:00:00:00:01:00\"\n";
@@ -141,4 +144,78 @@ fn requests_without_a_box_say_that_none_runs() {
             "{text}"
         );
     }
+}
+
+/// Waits until the box has logged `event`, for ten seconds.
+fn logs(process: &EdgeProcess, event: &str) -> bool {
+    (0..200).any(|_| {
+        pause(Duration::from_millis(50));
+        process.log().contains(event)
+    })
+}
+
+#[test]
+fn a_telemetry_file_that_was_moved_away_is_made_again_after_sighup() {
+    let Some(bed) = testbed(1, 1500) else { return };
+    let folder = folder("edge-telemetry");
+    let (file, moved) = (folder.path().join("rows"), folder.path().join("moved"));
+    let settings = format!(
+        "log_format = \"json\"\ntelemetry = \"{}\"\n",
+        file.display()
+    );
+    let Some(process) = start(&bed, &settings) else {
+        return;
+    };
+    fs::rename(&file, &moved).unwrap();
+    // The configuration is refused, and the file is opened again all the same.
+    fs::write(process.config(), "no_such_key = 1\n").unwrap();
+    process.signal(Signal::SIGHUP).unwrap();
+    let log = || process.log();
+    assert!(logs(&process, "\"configuration-refused\""), "{}", log());
+    assert!(logs(&process, "\"telemetry-reopened\""), "{}", log());
+    assert!(file.exists());
+}
+
+#[test]
+fn refused_reports_are_told_to_the_operator_of_the_box() {
+    let Some(bed) = testbed(1, 1500) else { return };
+    let folder = folder("edge-reports");
+    let key = folder.path().join("box.key");
+    let made = airpace(&format!("keygen --out {}", key.display()));
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    let (own, agent) = (made.stdout.trim().to_owned(), json("keygen"));
+    bed.middle.netlink().unwrap().set_up("lo").unwrap();
+    // Nothing ever comes from this station through a port of an access point.
+    let settings = format!(
+        "log_format = \"json\"\n[agents]\nlisten = \"127.0.0.1:51900\"\nprivate_key_file = \"{}\"\n\
+         [[station]]\nmac = \"02:00:00:00:77:00\"\npublic_key = {}\n",
+        key.display(),
+        agent["public_key"]
+    );
+    let file = folder.path().join("agent.toml");
+    fs::write(
+        &file,
+        format!(
+            "mode = \"sensor\"\nrealtime = false\nproxy = \"127.0.0.1:51900\"\nproxy_public_key = \"{own}\"\nprivate_key = {}\n",
+            agent["private_key"]
+        ),
+    )
+    .unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let Some(process) = start(&bed, &settings) else {
+        return;
+    };
+    let mut command = Command::new(super::program());
+    command.args(["agent", "--config"]).arg(&file);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut agent = bed.middle.spawn(command).unwrap();
+    let is_told = logs(&process, "\"reports-refused\"");
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+    let log = process.log();
+    assert!(is_told, "{log}");
+    let line = log.lines().find(|line| line.contains("reports-refused"));
+    let record: serde_json::Value = serde_json::from_str(line.unwrap()).unwrap();
+    assert!(record["unheard"].as_u64().unwrap() > 0, "{record}");
+    assert_eq!(record["malformed"], 0, "{record}");
 }

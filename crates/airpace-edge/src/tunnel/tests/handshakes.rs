@@ -195,6 +195,13 @@ fn unknown_agents_get_no_answer() {
     assert_eq!(pair.proxy.counts().dropped_for(Reason::Stranger), 3);
     assert!(!pair.proxy.is_connected(pair.now, AGENT_IDX));
     assert_only_initiations(&pair.carried);
+    // The operator is told, once a minute.
+    let warning = pair.proxy.poll_warning();
+    assert!(
+        matches!(warning, Some(Warning::UnknownKey { key, .. }) if key == public(99)),
+        "{warning:?}"
+    );
+    assert_eq!(pair.proxy.poll_warning(), None);
 }
 
 #[test]
@@ -203,6 +210,12 @@ fn agents_that_expect_another_proxy_get_no_answer() {
     pair.agent = agent_end_for(AGENT, 55, 1);
     pair.run(Duration::from_secs(2));
     assert_eq!(pair.proxy.counts().dropped_for(Reason::Check), 3);
+    let warning = pair.proxy.poll_warning();
+    assert!(
+        matches!(warning, Some(Warning::OtherKey { .. })),
+        "{warning:?}"
+    );
+    assert_eq!(pair.proxy.poll_warning(), None);
     assert_only_initiations(&pair.carried);
 }
 

@@ -79,7 +79,7 @@ impl Testbed {
     pub fn start_proxy(&self) -> anyhow::Result<Running<Totals>> {
         let config = self.proxy.clone();
         start(&self.proxy_side, "proxy", move |stop| {
-            run_proxy(&config, stop.as_fd())
+            run_proxy(&config, stop.as_fd(), None)
         })
     }
 
@@ -96,7 +96,9 @@ impl Testbed {
     /// # Errors
     /// If no thread can be started.
     pub fn start_agent_with(side: &Namespace, config: AgentConfig) -> anyhow::Result<Running> {
-        start(side, "agent", move |stop| run_agent(&config, stop.as_fd()))
+        start(side, "agent", move |stop| {
+            run_agent(&config, stop.as_fd(), None)
+        })
     }
 }
 
@@ -178,6 +180,7 @@ fn configurations() -> (ProxyConfig, AgentConfig) {
         interactive: None,
         interactive_budget: None,
         station: vec![station],
+        ..ProxyConfig::default()
     };
     let agent = AgentConfig {
         mode: AgentMode::Tunnel,
