@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build agent demo demo-check reproduce test test-full validate-ns3 bench frontier soak lint check-all fuzz bpf ci tools packages
+.PHONY: help build agent demo demo-check reproduce test test-full test-metrics validate-ns3 bench frontier soak lint check-all fuzz bpf ci tools packages
 
 CARGO ?= cargo
 PYTHON := .venv/bin/python
@@ -38,6 +38,10 @@ test: tools packages $(VENV) ## all tests
 test-full: test ## all tests, then the long ones, optimised; they want the machine to themselves
 	seed=$${PROPTEST_RNG_SEED:-$$(date +%s)}; echo "property tests: PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=4096"; \
 		PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=4096 $(CARGO) test --workspace --locked --release -- --include-ignored --skip helper_ --test-threads 1
+
+test-metrics: tools packages ## a real Prometheus with the rules and the dashboard, for a minute or AIRPACE_METRICS_SECONDS=300; installs it on Debian
+	@scripts/prepare metrics
+	$(CARGO) test -p airpace-cli --locked --test it prometheus -- --include-ignored --nocapture
 
 validate-ns3: build ## this simulator against ns-3 (installs it, 330 MB): out/validate-ns3/report.json; FULL=1 for a quarter of an hour
 	@scripts/prepare ns3

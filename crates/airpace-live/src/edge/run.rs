@@ -6,6 +6,7 @@ use super::events::EventLog;
 use super::frame::FrameBuf;
 use super::headers::{self, FlowKeys};
 use super::hosts::{HostAddresses, WiredSenders};
+use super::inbox::EdgeInbox;
 use super::operate::Reload;
 use super::ports::PortWatch;
 use super::radio::Radios;
@@ -45,11 +46,13 @@ const STOP: u64 = 0;
 pub(super) const PORTS: u64 = 1;
 const REPORTS: u64 = 2;
 const RELOAD: u64 = 3;
+const INBOX: u64 = 4;
 /// The control socket; its clients have the tokens after it.
 const CONTROL: u64 = 1000;
 
 /// Runs the in-line box in the network namespace of the calling thread until `stop` becomes
-/// readable (see [`Stop`]). `reload` says where another configuration comes from.
+/// readable (see [`Stop`]). `reload` says where another configuration comes from, and `inbox` where
+/// other threads of the process ask.
 ///
 /// It makes the bridge and attaches the programs; both are gone when it returns, unless the bridge
 /// is to stay. If the process is killed the bridge carries all traffic on, and [`super::undo`]
@@ -61,6 +64,7 @@ pub fn run_edge(
     config: &EdgeConfig,
     stop: Stop<'_>,
     reload: Reload<'_>,
+    inbox: Option<&EdgeInbox>,
 ) -> anyhow::Result<EdgeTotals> {
     config.validate()?;
     // The programs stamp what they observe with the time since the machine started.
@@ -80,7 +84,7 @@ pub fn run_edge(
         "in-line"
     );
     let mut edge = RunningEdge::new(config, clock, inline, setup, sensors, journal);
-    let ran = edge.run(stop, reload);
+    let ran = edge.run(stop, reload, inbox);
     edge.release_all();
     let totals = edge.totals();
     edge.radios.log_end(&edge.inline);
@@ -204,7 +208,12 @@ impl RunningEdge {
     }
 
     /// Runs until the stop file becomes readable.
-    fn run(&mut self, stop: Stop<'_>, reload: Reload<'_>) -> anyhow::Result<()> {
+    fn run(
+        &mut self,
+        stop: Stop<'_>,
+        reload: Reload<'_>,
+        inbox: Option<&EdgeInbox>,
+    ) -> anyhow::Result<()> {
         runtime::ask_for_real_time(self.config.realtime);
         self.note("began", "airpace edge has begun");
         let mut waiter = Waiter::new(self.clock, stop, STOP)?;
@@ -216,6 +225,9 @@ impl RunningEdge {
         }
         if let Some(signal) = reload.signal {
             waiter.add(signal, RELOAD)?;
+        }
+        if let Some(inbox) = inbox {
+            waiter.add(inbox, INBOX)?;
         }
         let mut socket = ControlSocket::open(&self.config.wan, CONTROL)?;
         socket.register(&waiter)?;
@@ -256,6 +268,11 @@ impl RunningEdge {
                 while let Some(Some(_)) = reload.signal.map(Signals::next).transpose()? {}
                 // The error has been logged, and the old configuration stays.
                 let _ = self.reload(reload);
+            }
+            if let Some(inbox) = inbox
+                && ready.contains(&INBOX)
+            {
+                inbox.serve(|request| self.answer(request, reload));
             }
             let requests = ready.into_iter().filter(|&token| token >= CONTROL);
             let now = self.clock.now();

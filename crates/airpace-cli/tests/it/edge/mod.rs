@@ -2,6 +2,7 @@
 
 mod frames;
 mod leftovers;
+mod metrics;
 mod mishaps;
 mod operation;
 mod outages;
