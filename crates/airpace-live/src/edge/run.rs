@@ -220,15 +220,9 @@ impl RunningEdge {
         for file in self.setup.path.files() {
             waiter.add(file, PORTS)?;
         }
-        if let Some(reports) = &self.reports {
-            waiter.add(reports.file(), REPORTS)?;
-        }
-        if let Some(signal) = reload.signal {
-            waiter.add(signal, RELOAD)?;
-        }
-        if let Some(inbox) = inbox {
-            waiter.add(inbox, INBOX)?;
-        }
+        waiter.add_any(self.reports.as_ref().map(Reports::file), REPORTS)?;
+        waiter.add_any(reload.signal, RELOAD)?;
+        waiter.add_any(inbox, INBOX)?;
         let mut socket = ControlSocket::open(&self.config.wan, CONTROL)?;
         socket.register(&waiter)?;
         loop {
