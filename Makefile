@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build agent demo demo-check reproduce test test-full validate-ns3 bench frontier soak lint check-all deb test-deb static fuzz bpf book ci tools packages
+.PHONY: help build agent demo demo-check reproduce test test-full test-metrics validate-ns3 bench frontier soak lint check-all deb test-deb static fuzz bpf book ci tools packages
 
 CARGO ?= cargo
 PYTHON := .venv/bin/python
@@ -52,6 +52,10 @@ test-full: test ## all tests, then the long ones, optimised; they want the machi
 
 test-deb: deb ## install, kill, upgrade and purge the packages in a fresh Debian under systemd; needs root
 	scripts/test-deb
+
+test-metrics: tools packages ## a real Prometheus with the rules and the dashboard, for a minute or AIRPACE_METRICS_SECONDS=300; installs it on Debian
+	@scripts/prepare metrics
+	$(CARGO) test -p airpace-cli --locked --test it prometheus -- --include-ignored --nocapture
 
 validate-ns3: build ## this simulator against ns-3 (installs it, 330 MB): out/validate-ns3/report.json; FULL=1 for a quarter of an hour
 	@scripts/prepare ns3

@@ -86,6 +86,9 @@ pub struct EdgeStatus {
     /// Rows that were left out of the telemetry because there were too many.
     #[serde(default)]
     pub rows_left_out: u64,
+    /// Rows that the telemetry file did not take, since it was opened.
+    #[serde(default)]
+    pub rows_lost: u64,
     /// Wall-clock time of this status, seconds since 1970.
     #[serde(default)]
     pub unix_s: f64,

@@ -19,7 +19,7 @@ impl Service {
     /// Connects to the manager, if there is one.
     pub(crate) fn begin() -> Self {
         let notifier = Notifier::from_environment().unwrap_or_else(|error| {
-            tracing::warn!(%error, "the service manager cannot be told that the daemon is ready");
+            tracing::warn!(event = "service-manager-unreachable", %error, "the service manager cannot be told that the daemon is ready");
             None
         });
         Self::with(notifier)

@@ -3,7 +3,7 @@
 
 /// Our crates, lowest first, each with all of ours that it may import; the prefix `airpace-` is
 /// left out. `ARCHITECTURE.md` has the picture of it.
-pub(super) const IMPORTS: [(&str, &str); 16] = [
+pub(super) const IMPORTS: [(&str, &str); 17] = [
     ("units", ""),
     ("core", "units"),
     ("edge", "units core"),
@@ -14,6 +14,7 @@ pub(super) const IMPORTS: [(&str, &str); 16] = [
     ("net", "units"),
     ("live", "units core edge config api net"),
     ("agent", "units core edge config api net live"),
+    ("web", "units core edge config api net"),
     ("emu", "units core edge sim config api net"),
     (
         "lab",
@@ -22,7 +23,7 @@ pub(super) const IMPORTS: [(&str, &str); 16] = [
     ("papers", "units core edge sim config scenario"),
     (
         "cli",
-        "units core edge sim config scenario api net live agent emu lab papers",
+        "units core edge sim config scenario api net live agent web emu lab papers",
     ),
     ("examples", "units core edge sim scenario net emu lab"),
     ("xtask", ""),

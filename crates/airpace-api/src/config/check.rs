@@ -205,6 +205,12 @@ pub enum ConfigError {
         "no agent may report: give a [[station]] the public_key that `airpace-agent keygen` prints on it"
     )]
     NoAgentKey,
+    /// Metrics and page are served at the same address.
+    #[error("metrics and web cannot share {address}: give one of them another port")]
+    SharedAddress {
+        /// The address.
+        address: core::net::SocketAddr,
+    },
     /// Two stations have the same agent.
     #[error("two stations have this public_key: each agent needs a key of its own")]
     AgentKeyTwice {
@@ -275,6 +281,7 @@ impl ConfigError {
                 format!("station.{index}.public_key")
             }
             Self::NoAgentKey => "agents".to_owned(),
+            Self::SharedAddress { .. } => "web.listen".to_owned(),
             Self::NoTunnel => "mode".to_owned(),
             Self::SmallMtu { .. } => "tun.mtu".to_owned(),
             Self::OwnNetwork { key, .. }

@@ -74,6 +74,10 @@ section! {
         /// Where agents on stations send their reports. They are optional: stations without one are
         /// observed by the other sensors.
         agents: Option<AgentsConfig> = optional("no agents"),
+        /// Where metrics for Prometheus are served.
+        metrics: Option<MetricsConfig> = optional("not served"),
+        /// Where the web page is served.
+        web: Option<WebConfig> = optional("not served"),
         /// The access points, at least one. Each is a medium of its own.
         ap: Vec<ApConfig> = nested,
         /// Stations of which more is to be said than that they exist.
@@ -112,6 +116,29 @@ section! {
         /// File that holds the box's private key. A relative path starts in the folder of this
         /// configuration, here and in all other keys.
         private_key_file: Option<PathBuf> = optional,
+    }
+}
+
+section! {
+    /// Metrics in the text format of Prometheus, at `/metrics`. They name every station, and are
+    /// not protected: whoever reaches the address can read them.
+    MetricsConfig as "[metrics]" {
+        /// TCP address at which they are served.
+        listen: SocketAddr = default("127.0.0.1:9110"),
+    }
+}
+
+section! {
+    /// The web page. Whoever reaches the address can see it; changes need the token.
+    WebConfig as "[web]" {
+        /// TCP address at which it is served.
+        listen: SocketAddr = default("127.0.0.1:8080"),
+        /// File that holds the token for changes, 16 characters or more. Nobody but its owner may
+        /// read it.
+        token_file: Option<PathBuf> = optional("the page changes nothing"),
+        /// Names under which browsers reach the page, if not by `localhost` or an address. Requests
+        /// for other names are refused, because a foreign page could make them.
+        hosts: Vec<String> = nested,
     }
 }
 

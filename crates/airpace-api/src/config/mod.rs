@@ -22,7 +22,9 @@ pub use agent::{AgentConfig, AgentMode, UplinkConfig};
 pub use aim::AimError;
 pub use airpace_config::document::DocumentError;
 pub use check::{ConfigError, MAX_STATIONS};
-pub use edge::{AgentsConfig, ApConfig, Datapath, EdgeConfig, EdgeStationConfig};
+pub use edge::{
+    AgentsConfig, ApConfig, Datapath, EdgeConfig, EdgeStationConfig, MetricsConfig, WebConfig,
+};
 pub use law::LawChoice;
 pub use output::{LogFormat, TelemetryDetail};
 pub use proxy::{

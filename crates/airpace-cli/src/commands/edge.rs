@@ -8,10 +8,12 @@ use airpace_agent::failure::{bad_input, bad_input_with};
 use airpace_agent::log;
 use airpace_agent::stop::until_stopped;
 use airpace_api::config::{ApConfig, EdgeConfig};
+use airpace_api::operator::EdgeRequest;
 use airpace_config::schema;
-use airpace_live::edge::Reload;
+use airpace_live::edge::{self, Reload};
 use airpace_net::signals::Signals;
 use clap::Args;
+use core::net::SocketAddr;
 use operate::Operation;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,6 +24,7 @@ const EXAMPLES: &str = "Examples:
   airpace edge --wan eth0 --ap eth1 --bridge br0     the ports are in a bridge already
   airpace edge --wan eth0 --ap eth1 --dry-run        measure and decide, but pace nothing
   airpace edge --wan eth0 --ap eth1 --radio air0     with a monitor interface near the access point
+  airpace edge --wan eth0 --ap eth1 --web --metrics  page at http://127.0.0.1:8080, metrics at port 9110
   airpace edge --config edge.toml
   airpace edge --wan eth0 --undo                     remove what a killed run has left
   airpace edge --schema                              every key of the configuration
@@ -77,6 +80,12 @@ pub(crate) struct Edge {
     /// File to which rows about stations are appended, JSON objects one a line (docs/telemetry.md).
     #[arg(long, value_name = "FILE")]
     telemetry: Option<PathBuf>,
+    /// Serve metrics for Prometheus [default address: 127.0.0.1:9110]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1)]
+    metrics: Option<Option<SocketAddr>>,
+    /// Serve the web page [default address: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1)]
+    web: Option<Option<SocketAddr>>,
     /// Remove what a killed run on the same --wan has left, and do nothing else.
     #[arg(long)]
     undo: bool,
@@ -119,7 +128,18 @@ pub(crate) fn run(args: &Edge) -> anyhow::Result<ExitCode> {
         is_possible: args.config.is_some(),
         read: &read,
     };
-    until_stopped(|stop| airpace_live::run_edge(&config, stop, reload).map(drop))
+    if config.metrics.is_none() && config.web.is_none() {
+        return until_stopped(|stop| airpace_live::run_edge(&config, stop, reload, None).map(drop));
+    }
+    let (handle, inbox) = edge::inbox()?;
+    let ask = move |request: &EdgeRequest| handle.ask(request);
+    let server = airpace_web::start(&config, Box::new(ask))?;
+    let ended =
+        until_stopped(|stop| airpace_live::run_edge(&config, stop, reload, Some(&inbox)).map(drop));
+    // Nobody answers any more, and the server must not wait for it.
+    drop(inbox);
+    drop(server);
+    ended
 }
 
 fn undo(args: &Edge) -> anyhow::Result<ExitCode> {
@@ -170,6 +190,14 @@ fn configuration(args: &Edge) -> anyhow::Result<EdgeConfig> {
     }
     if args.telemetry.is_some() {
         config.telemetry.clone_from(&args.telemetry);
+    }
+    if let Some(address) = args.metrics {
+        let metrics = config.metrics.get_or_insert_default();
+        metrics.listen = address.unwrap_or(metrics.listen);
+    }
+    if let Some(address) = args.web {
+        let web = config.web.get_or_insert_default();
+        web.listen = address.unwrap_or(web.listen);
     }
     config.keep_bridge |= args.keep_bridge;
     config.dry_run |= args.dry_run;

@@ -126,7 +126,7 @@ fn handshakes_that_remain_unanswered_are_told_at_both_ends() {
 fn every_record_of_the_daemons_has_a_name_that_is_documented() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut sources = vec![root.join("airpace-cli/src/commands/emulate.rs")];
-    let mut folders: Vec<PathBuf> = ["agent", "live", "net", "emu"]
+    let mut folders: Vec<PathBuf> = ["agent", "live", "net", "emu", "web"]
         .iter()
         .map(|name| root.join(format!("airpace-{name}/src")))
         .collect();

@@ -2,7 +2,8 @@
 //! machine.
 //!
 //! [`run_edge`] makes the bridge, attaches the programs, and runs until it is stopped. [`undo`]
-//! restores everything after a run was killed. [`ask`] sends a request to a running box.
+//! restores everything after a run was killed. [`ask`] sends a request to a running box of another
+//! process, and [`inbox`] connects one to another thread of the same process.
 
 mod changes;
 mod events;
@@ -11,6 +12,7 @@ mod frame;
 pub(crate) mod fuzzing;
 mod headers;
 mod hosts;
+mod inbox;
 mod operate;
 mod ports;
 mod radio;
@@ -25,6 +27,7 @@ mod telemetry;
 mod uplink;
 mod waiter;
 
+pub use inbox::{EdgeHandle, EdgeInbox, inbox};
 pub use operate::Reload;
 pub use run::run_edge;
 pub use setup::undo;

@@ -199,6 +199,7 @@ impl RunningEdge {
             observations_lost: frames.records_lost,
             crowded_out: self.inline.counts().crowded_out,
             rows_left_out: self.rows.left_out(),
+            rows_lost: self.journal.lost(),
             unix_s: self.unix_s(now),
             aim: self.config.control.aim_in_words(),
             access_points: access_points.collect(),

@@ -6,6 +6,7 @@ use super::events::EventLog;
 use super::frame::FrameBuf;
 use super::headers::{self, FlowKeys};
 use super::hosts::{HostAddresses, WiredSenders};
+use super::inbox::EdgeInbox;
 use super::operate::Reload;
 use super::ports::PortWatch;
 use super::radio::Radios;
@@ -48,11 +49,13 @@ const STOP: u64 = 0;
 pub(super) const PORTS: u64 = 1;
 const REPORTS: u64 = 2;
 const RELOAD: u64 = 3;
+const INBOX: u64 = 4;
 /// The control socket; its clients have the tokens after it.
 const CONTROL: u64 = 1000;
 
 /// Runs the in-line box in the network namespace of the calling thread until `stop` becomes
-/// readable (see [`Stop`]). `reload` says where another configuration comes from.
+/// readable (see [`Stop`]). `reload` says where another configuration comes from, and `inbox` where
+/// other threads of the process ask.
 ///
 /// It makes the bridge and attaches the programs; both are gone when it returns, unless the bridge
 /// is to stay. If the process is killed the bridge carries all traffic on, and [`super::undo`]
@@ -64,6 +67,7 @@ pub fn run_edge(
     config: &EdgeConfig,
     stop: Stop<'_>,
     reload: Reload<'_>,
+    inbox: Option<&EdgeInbox>,
 ) -> anyhow::Result<EdgeTotals> {
     config.validate()?;
     // The programs stamp what they observe with the time since the machine started.
@@ -84,7 +88,7 @@ pub fn run_edge(
         "in-line"
     );
     let mut edge = RunningEdge::new(config, clock, inline, setup, sensors, journal);
-    let ran = edge.run(stop, reload);
+    let ran = edge.run(stop, reload, inbox);
     edge.release_all();
     edge.end_rows(None);
     let totals = edge.totals();
@@ -213,19 +217,21 @@ impl RunningEdge {
     }
 
     /// Runs until the stop file becomes readable.
-    fn run(&mut self, stop: Stop<'_>, reload: Reload<'_>) -> anyhow::Result<()> {
+    fn run(
+        &mut self,
+        stop: Stop<'_>,
+        reload: Reload<'_>,
+        inbox: Option<&EdgeInbox>,
+    ) -> anyhow::Result<()> {
         runtime::ask_for_real_time(self.config.realtime);
         self.note("began", "airpace edge has begun");
         let mut waiter = Waiter::new(self.clock, stop, STOP)?;
         for file in self.setup.path.files() {
             waiter.add(file, PORTS)?;
         }
-        if let Some(reports) = &self.reports {
-            waiter.add(reports.file(), REPORTS)?;
-        }
-        if let Some(signal) = reload.signal {
-            waiter.add(signal, RELOAD)?;
-        }
+        waiter.add_any(self.reports.as_ref().map(Reports::file), REPORTS)?;
+        waiter.add_any(reload.signal, RELOAD)?;
+        waiter.add_any(inbox, INBOX)?;
         let mut socket = ControlSocket::open(&self.config.wan, CONTROL)?;
         socket.register(&waiter)?;
         let mut service = Service::begin();
@@ -279,6 +285,11 @@ impl RunningEdge {
                     // The error has been logged, and the old configuration stays.
                     let _ = self.reload(reload);
                 }
+            }
+            if let Some(inbox) = inbox
+                && ready.contains(&INBOX)
+            {
+                inbox.serve(|request| self.answer(request, reload));
             }
             let requests = ready.into_iter().filter(|&token| token >= CONTROL);
             let now = self.clock.now();

@@ -62,6 +62,11 @@ impl Waiter {
         self.all.add(file, token, Interest::Read)
     }
 
+    /// Waits for a file from now on, if there is one.
+    pub(super) fn add_any(&self, file: Option<impl AsFd>, token: u64) -> io::Result<()> {
+        file.map_or(Ok(()), |file| self.add(file, token))
+    }
+
     /// Also waits until a file can be written, or no longer.
     pub(super) fn modify(&self, file: impl AsFd, token: u64, writes: bool) -> io::Result<()> {
         let interest = if writes {

@@ -19,6 +19,7 @@ impl EdgeConfig {
         self.check_ports()?;
         self.check_addresses()?;
         self.check_radios()?;
+        self.check_listeners()?;
         self.check_agents()
     }
 
@@ -81,6 +82,20 @@ impl EdgeConfig {
                     name: radio.clone(),
                 });
             }
+        }
+        Ok(())
+    }
+
+    /// Two listeners cannot have one address.
+    fn check_listeners(&self) -> Result<(), ConfigError> {
+        let (Some(metrics), Some(web)) = (&self.metrics, &self.web) else {
+            return Ok(());
+        };
+        // The system gives each a port of its own for port 0.
+        if metrics.listen == web.listen && web.listen.port() != 0 {
+            return Err(ConfigError::SharedAddress {
+                address: web.listen,
+            });
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ mod doctor;
 mod frames;
 mod insight;
 mod leftovers;
+mod metrics;
 mod mishaps;
 mod operation;
 mod outages;
