@@ -239,6 +239,10 @@ fn queries() -> Vec<String> {
 
 #[test]
 #[ignore = "runs for a minute, or for AIRPACE_METRICS_SECONDS, with Prometheus: make test-metrics"]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "make test-metrics takes the length from the environment"
+)]
 fn prometheus_takes_metrics_rules_and_every_query_of_the_dashboard() {
     let rules = dist("prometheus/airpace.rules.yml");
     let checked = Command::new("promtool")
