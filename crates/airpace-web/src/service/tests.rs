@@ -125,7 +125,7 @@ fn a_change_needs_the_token_and_reaches_the_box() {
     seen.try_iter().for_each(drop);
 
     let mut wrong = exempt.clone();
-    wrong.authorization = Some("Bearer a token of the operatoR".to_owned());
+    wrong.authorization = Some("Bearer A token of the operator".to_owned());
     assert_eq!(service.respond(Time::ZERO, Site::Web, &wrong).status, 401);
     let mut form = exempt.clone();
     form.content_type = Some("text/plain".to_owned());
