@@ -26,8 +26,11 @@ const SLOW_BPS: f64 = 36e6;
 /// Others that use at least this share of the air are the reason why little is left.
 const OTHERS_SHARE: f64 = 0.3;
 /// A queue stands on the wired side if round trips are above the smallest one by at least this, and
-/// are at least twice as long.
-const WIRED_EXCESS: Duration = Duration::from_millis(20);
+/// are at least twice as long. BBR leaves some 15 ms in a queue of 20 Mbit/s.
+const WIRED_EXCESS: Duration = Duration::from_millis(5);
+/// A station that is sent at least this share of its rate has what it may have, whatever the wired side
+/// does.
+const FULL_SHARE: f64 = 0.9;
 /// Least share of the slots with packets while a queue on the wired side limits: requests with pauses
 /// have long round trips as well, because the server thinks.
 const STEADY_SHARE: f64 = 0.9;
@@ -119,11 +122,12 @@ impl StationStatus<'_> {
         if let Some(reason) = self.path_limit() {
             return (LimitedBy::Backhaul, reason);
         }
+        let is_full = sent_bps >= FULL_SHARE * granted_bps;
+        if let Some(reason) = self.wired_limit(granted_bps).filter(|_| !is_full) {
+            return (LimitedBy::Backhaul, reason);
+        }
         if self.is_paced(granted_bps) {
             return self.paced_limit(granted_bps);
-        }
-        if let Some(reason) = self.wired_limit(granted_bps) {
-            return (LimitedBy::Backhaul, reason);
         }
         let reason = format!(
             "the sender has no more to send: {} of {} that it may have",

@@ -164,6 +164,28 @@ fn a_queue_on_the_wired_side_is_told_apart_from_a_sender_with_pauses() {
 }
 
 #[test]
+fn the_short_queue_that_bbr_leaves_on_the_wired_side_is_one() {
+    let report = report(Sensor::BlockAck, Some(390e6));
+    let wired = Some(WiredRoundTrip {
+        time: Duration::from_micros(16_400),
+        smallest: Duration::from_micros(700),
+    });
+    let mut station = unhurried(&report, 10e6);
+    station.recent.wired = wired;
+    assert_limit(
+        &station,
+        LimitedBy::Backhaul,
+        &["16 ms", "10 Mbit/s of 96 Mbit/s"],
+    );
+    // Bursts that the pacer holds back do not make it the limit, unless the rate is used.
+    station.recent.held_share = 0.9;
+    station.recent.sent_bps = 70e6;
+    assert_limit(&station, LimitedBy::Backhaul, &[]);
+    station.recent.sent_bps = 94e6;
+    assert_limit(&station, LimitedBy::FairShare, &[]);
+}
+
+#[test]
 fn others_on_the_channel_are_told_from_a_third_of_the_air_on() {
     let report = report(Sensor::BlockAck, Some(390e6));
     let mut station = paced(&report);
