@@ -80,6 +80,11 @@ fn access_points_on_one_channel_share_it_and_everybody_hears_both() {
     let length = Duration::from_secs(5);
     let mut mbps = [0.0; 2];
     let middle = emulator.network().box_namespace().unwrap();
+    // The first packet to a station may be lost, and is repeated a second later: without this the
+    // downloads would not begin together.
+    for station in 0..2 {
+        goodput(&emulator, station, Duration::from_millis(50));
+    }
     std::thread::scope(|scope| {
         for (station, mbps) in mbps.iter_mut().enumerate() {
             let emulator = &emulator;
