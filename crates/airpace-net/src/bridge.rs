@@ -367,15 +367,15 @@ const RECEIVE_TAGS: u32 = 1 << 8;
 
 /// Returns whether the interface takes VLAN tags out of the frames that it receives.
 pub(crate) fn tag_offload(interface: &str) -> io::Result<bool> {
-    let flags = sys::ethtool(&CString::new(interface)?, GET_FLAGS, 0)?;
+    let flags = sys::ethtool::number(&CString::new(interface)?, GET_FLAGS, 0)?;
     Ok(flags & RECEIVE_TAGS != 0)
 }
 
 fn set_tag_offload(interface: &str, is_on: bool) -> io::Result<()> {
     let name = CString::new(interface)?;
-    let others = sys::ethtool(&name, GET_FLAGS, 0)? & !RECEIVE_TAGS;
+    let others = sys::ethtool::number(&name, GET_FLAGS, 0)? & !RECEIVE_TAGS;
     let flags = others | if is_on { RECEIVE_TAGS } else { 0 };
-    sys::ethtool(&name, SET_FLAGS, flags).map(drop)
+    sys::ethtool::number(&name, SET_FLAGS, flags).map(drop)
 }
 
 /// Returns an address of the interface other than the link-local one, which every interface that is

@@ -248,40 +248,6 @@ extern "C" fn on_signal(number: libc::c_int) {
     Errno::set_raw(errno);
 }
 
-/// Runs an ethtool command that reads or writes one number, and returns that number.
-pub(crate) fn ethtool(interface: &CStr, command: u32, value: u32) -> io::Result<u32> {
-    use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
-    let any = socket(
-        AddressFamily::Inet,
-        SockType::Datagram,
-        SockFlag::SOCK_CLOEXEC,
-        None,
-    )?;
-    // `struct ethtool_value`: command and data.
-    let mut exchange = [command, value];
-    // SAFETY: an ifreq is plain data for which all zeroes is a value.
-    let mut request: libc::ifreq = unsafe { core::mem::zeroed() };
-    // One byte stays zero, so the name is terminated.
-    let room = request.ifr_name.len() - 1;
-    for (to, from) in request.ifr_name[..room]
-        .iter_mut()
-        .zip(interface.to_bytes())
-    {
-        *to = *from as libc::c_char;
-    }
-    request.ifr_ifru.ifru_data = exchange.as_mut_ptr().cast();
-    // SAFETY: SIOCETHTOOL reads the ifreq and reads and writes what its data points at. The callers'
-    // commands exchange an ethtool_value, whose layout `exchange` has; it outlives the call.
-    check(unsafe {
-        libc::ioctl(
-            any.as_raw_fd(),
-            libc::SIOCETHTOOL as libc::Ioctl,
-            &raw mut request,
-        )
-    })?;
-    Ok(exchange[1])
-}
-
 /// Sets a socket option whose value is an int.
 pub(crate) fn set_option(
     socket: BorrowedFd<'_>,

@@ -43,6 +43,37 @@ struct Metric<T> {
     value: fn(&T) -> Option<f64>,
 }
 
+/// A gauge in `unit`.
+const fn gauge<T>(
+    name: &'static str,
+    unit: &'static str,
+    help: &'static str,
+    value: fn(&T) -> Option<f64>,
+) -> Metric<T> {
+    Metric {
+        name,
+        unit,
+        kind: Kind::Gauge,
+        help,
+        value,
+    }
+}
+
+/// A counter of plain numbers.
+const fn counter<T>(
+    name: &'static str,
+    help: &'static str,
+    value: fn(&T) -> Option<f64>,
+) -> Metric<T> {
+    Metric {
+        name,
+        unit: "",
+        kind: Kind::Counter,
+        help,
+        value,
+    }
+}
+
 /// A metric that has one series per word, of which one is 1 and the others are 0.
 struct States<T> {
     name: &'static str,

@@ -122,8 +122,7 @@ impl StationStatus<'_> {
         if let Some(reason) = self.path_limit() {
             return (LimitedBy::Backhaul, reason);
         }
-        let is_full = sent_bps >= FULL_SHARE * granted_bps;
-        if let Some(reason) = self.wired_limit(granted_bps).filter(|_| !is_full) {
+        if let Some(reason) = self.wired_limit(granted_bps) {
             return (LimitedBy::Backhaul, reason);
         }
         if self.is_paced(granted_bps) {
@@ -166,13 +165,14 @@ impl StationStatus<'_> {
         })
     }
 
-    /// The reason if a queue stands between the servers and the box.
+    /// The reason if a queue stands between the servers and the box, and keeps the station from its rate.
     fn wired_limit(&self, granted_bps: f64) -> Option<String> {
         let recent = &self.recent;
         let trip = recent.wired?;
         let is_steady = recent.active_share >= STEADY_SHARE && recent.sent_bps >= BUSY_BPS;
         let is_long = trip.excess() >= WIRED_EXCESS.max(trip.smallest);
-        (is_steady && is_long).then(|| {
+        let is_full = recent.sent_bps >= FULL_SHARE * granted_bps;
+        (is_steady && is_long && !is_full).then(|| {
             format!(
                 "the bottleneck is on the wired side, before the box: round trips to the server take \
                  {:.0} ms there, {:.0} ms of them in a queue, and only {} of {} arrive",

@@ -4,7 +4,7 @@
 use super::changes::StationLog;
 use super::events::EventLog;
 use super::frame::FrameBuf;
-use super::headers::{self, FlowKeys};
+use super::headers::FlowKeys;
 use super::hosts::{HostAddresses, WiredSenders};
 use super::inbox::EdgeInbox;
 use super::operate::Reload;
@@ -25,7 +25,7 @@ use airpace_api::config::EdgeConfig;
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_edge::inline::{Departure, Inline};
 use airpace_net::clock::Clock;
-use airpace_net::inline::{ObservationKind, is_port_away};
+use airpace_net::inline::is_port_away;
 use airpace_net::netlink::Netlink;
 use airpace_net::signals::Signals;
 use airpace_units::Time;
@@ -38,7 +38,7 @@ const BEAT: Duration = Duration::from_millis(50);
 const STATUS_INTERVAL: Duration = Duration::from_secs(2);
 /// Frames and observations that are taken in one turn of the loop, so that pacers are served in
 /// between.
-const BATCH: usize = 256;
+pub(super) const BATCH: usize = 256;
 /// Most spare buffers: the memory of a larger burst is given back.
 const MAX_SPARE: usize = 4096;
 
@@ -139,7 +139,7 @@ pub(super) struct RunningEdge {
     /// The agents on stations, if any are configured.
     reports: Option<Reports>,
     pub(super) journal: Journal,
-    keys: FlowKeys,
+    pub(super) keys: FlowKeys,
     /// Name of each access point.
     pub(super) names: Vec<String>,
     pub(super) hosts: HostAddresses,
@@ -380,47 +380,6 @@ impl RunningEdge {
         false
     }
 
-    /// Passes the programs' observations to the state machine.
-    fn observe(&mut self) {
-        let Self {
-            inline,
-            setup,
-            keys,
-            ports,
-            hosts,
-            ..
-        } = self;
-        setup.path.observe(BATCH, |seen| {
-            let at = Time::from_nanos(seen.at_ns);
-            if seen.kind == ObservationKind::Moved {
-                if let Some(&source) = seen.bytes.get(6..).and_then(|rest| rest.first_chunk()) {
-                    inline.on_wired(at, MacAddr(source));
-                }
-                return;
-            }
-            // A frame from the wired port is not from a station.
-            let port = ports.iter().position(|&index| index == seen.interface);
-            if let Some(port) = port
-                && let Some((mac, what)) = headers::uplink(seen.kind, seen.bytes, keys)
-            {
-                inline.on_uplink(at, port, mac, what);
-            }
-            // The sender is known now, if it is a station. The addresses of others are not shown, and
-            // an attacker could announce any number of them.
-            if let Some(binding) = headers::binding(seen.kind, seen.bytes)
-                && inline.knows(binding.mac)
-            {
-                hosts.learn(binding);
-            }
-            if port.is_some()
-                && seen.kind == ObservationKind::Dhcp
-                && let Some((mac, name)) = headers::dhcp_name(seen.bytes)
-            {
-                inline.on_name(mac, &name);
-            }
-        });
-    }
-
     /// Queues frames for stations and returns their number, about [`BATCH`] at most.
     fn receive(&mut self) -> anyhow::Result<usize> {
         let now = self.clock.now();
@@ -457,22 +416,6 @@ impl RunningEdge {
             }
             received => Ok(received?),
         }
-    }
-
-    /// Counts what the stations have sent in the slot that ends.
-    fn count_uplink(&mut self) -> anyhow::Result<()> {
-        let stations: Vec<MacAddr> = self.inline.addresses().collect();
-        for mac in stations {
-            let Some(used) = self.setup.uplink(mac.0)? else {
-                continue;
-            };
-            if let Some(delta) = self.uplink.read(mac, used) {
-                let last = Time::from_nanos(used.last_ns);
-                self.inline
-                    .on_uplink_use(mac, delta.frames, delta.bytes, last);
-            }
-        }
-        Ok(())
     }
 
     /// Sends everything that waits, because nobody will send it later. New frames pass meanwhile.

@@ -1,6 +1,6 @@
 //! Metrics of an access point.
 
-use super::{Kind, Metric, Subject, count, encode_all, milli};
+use super::{Metric, Subject, count, encode_all, gauge, milli};
 use airpace_api::operator::{ApStatus, EdgeStatus};
 use core::fmt;
 use prometheus_client::encoding::DescriptorEncoder;
@@ -59,19 +59,4 @@ pub(super) fn encode(encoder: &mut DescriptorEncoder<'_>, status: &EdgeStatus) -
         });
     }
     encode_all(encoder, METRICS, &subjects)
-}
-
-const fn gauge(
-    name: &'static str,
-    unit: &'static str,
-    help: &'static str,
-    value: fn(&ApStatus) -> Option<f64>,
-) -> Metric<ApStatus> {
-    Metric {
-        name,
-        unit,
-        kind: Kind::Gauge,
-        help,
-        value,
-    }
 }

@@ -1,6 +1,6 @@
 //! Metrics of the whole box.
 
-use super::{Kind, MOST_STATIONS, Metric, Subject, count, encode_all, encode_info, flag};
+use super::{MOST_STATIONS, Metric, Subject, count, counter, encode_all, encode_info, flag, gauge};
 use airpace_api::operator::EdgeStatus;
 use core::fmt;
 use prometheus_client::encoding::DescriptorEncoder;
@@ -111,33 +111,4 @@ fn stations(status: &EdgeStatus) -> usize {
         .iter()
         .map(|ap| ap.stations.len())
         .sum()
-}
-
-const fn counter(
-    name: &'static str,
-    help: &'static str,
-    value: fn(&EdgeStatus) -> Option<f64>,
-) -> Metric<EdgeStatus> {
-    Metric {
-        name,
-        unit: "",
-        kind: Kind::Counter,
-        help,
-        value,
-    }
-}
-
-const fn gauge(
-    name: &'static str,
-    unit: &'static str,
-    help: &'static str,
-    value: fn(&EdgeStatus) -> Option<f64>,
-) -> Metric<EdgeStatus> {
-    Metric {
-        name,
-        unit,
-        kind: Kind::Gauge,
-        help,
-        value,
-    }
 }

@@ -1,8 +1,8 @@
 //! Metrics of a station.
 
 use super::{
-    Kind, MOST_STATIONS, Metric, States, Subject, count, encode_all, encode_info, encode_states,
-    flag, mega, milli,
+    MOST_STATIONS, Metric, States, Subject, count, counter, encode_all, encode_info, encode_states,
+    flag, gauge, mega, milli,
 };
 use airpace_api::operator::{EdgeStationStatus, EdgeStatus};
 use core::fmt;
@@ -224,35 +224,4 @@ pub(super) fn encode(encoder: &mut DescriptorEncoder<'_>, status: &EdgeStatus) -
     encode_info(encoder, INFO, help, &infos)?;
     encode_all(encoder, METRICS, &subjects)?;
     encode_states(encoder, STATES, &subjects)
-}
-
-type Value = fn(&EdgeStationStatus) -> Option<f64>;
-
-const fn gauge(
-    name: &'static str,
-    unit: &'static str,
-    help: &'static str,
-    value: Value,
-) -> Metric<EdgeStationStatus> {
-    Metric {
-        name,
-        unit,
-        kind: Kind::Gauge,
-        help,
-        value,
-    }
-}
-
-const fn counter(
-    name: &'static str,
-    help: &'static str,
-    value: Value,
-) -> Metric<EdgeStationStatus> {
-    Metric {
-        name,
-        unit: "",
-        kind: Kind::Counter,
-        help,
-        value,
-    }
 }

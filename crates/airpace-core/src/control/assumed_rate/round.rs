@@ -272,7 +272,7 @@ fn divide_by_transits(
             0.0
         }
     };
-    let bit_s = |part: &RoundPart| {
+    let airtime_per_bit_s = |part: &RoundPart| {
         if let Some(bps) = part.sample.phy_bps {
             return Some(1.0 / bps);
         }
@@ -281,10 +281,11 @@ fn divide_by_transits(
         let packet_s = payload_s / transit.level;
         Some((packet_s / part.bits()).max(1.0 / RANGE_BPS.1))
     };
-    let bits_s: Vec<Option<f64>> = parts.iter().map(bit_s).collect();
+    let per_bit_s: Vec<Option<f64>> = parts.iter().map(airtime_per_bit_s).collect();
     let packet_s = |(idx, part): (usize, &RoundPart)| {
-        let own_s = bits_s[idx].filter(|_| part.is_unknown())?;
-        let others_s = (0..parts.len()).filter_map(|other| bits_s[other].filter(|_| other != idx));
+        let own_s = per_bit_s[idx].filter(|_| part.is_unknown())?;
+        let of_others = |other: usize| per_bit_s[other].filter(|_| other != idx);
+        let others_s = (0..parts.len()).filter_map(of_others);
         Some(part.bits() * drawn_together(own_s, others_s))
     };
     Division {

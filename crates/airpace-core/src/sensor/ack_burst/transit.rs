@@ -52,8 +52,9 @@ impl Transits {
             return None;
         }
         let of_last_frame = |(per_segment_s, begin): (f64, Begin)| match begin {
-            // Between the two: with neither factor did stations of different rates get their shares
-            // beside one with an agent (emulated access point: 85 and 103, or 98 and 88 %).
+            // Halfway between 1 and the full factor. Beside a station with an agent, two others of
+            // different rates had 85 and 103 % of what agents give them with the former, 98 and 88 %
+            // with the latter (emulated access point).
             Begin::AnswerOfOthers => per_segment_s * frames_per_burst.sqrt(),
             Begin::HandedOver => per_segment_s * frames_per_burst,
         };
