@@ -33,11 +33,13 @@ const WITNESS_MEMORY_S: f64 = 20.0;
 const RATE_GAIN: f64 = 0.1;
 /// Fewest block acks in memory for an estimate.
 const FEWEST: f64 = 8.0;
-/// Packets acknowledged per packet handed over that are still possible: some wait in the access point
-/// when the memory begins, and stations of one access point may send to each other.
-const ACKED_MOST: f64 = 1.25;
-/// Packets that may wait in addition.
-const ACKED_SLACK: f64 = 128.0;
+/// Packets that may wait for a station in an access point. Closed ones queue some hundreds to 2,500.
+const MOST_WAITING: f64 = 3_000.0;
+/// Unexplained packets, per packet handed over, that are still possible: stations of one access point
+/// may send to each other.
+const UNEXPLAINED_MOST: f64 = 0.25;
+/// Unexplained packets in addition.
+const UNEXPLAINED_SLACK: f64 = 128.0;
 
 /// A slot as the sensor sees it.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +68,8 @@ struct Counts {
     singles: f64,
     /// Sequence numbers by which they advance.
     advance: f64,
+    /// Those of them for which no packet was handed over that they could acknowledge.
+    unexplained: f64,
     /// MPDUs missing when a later one was first acknowledged.
     holes: f64,
     /// Packets handed over, and their bytes.
@@ -77,14 +81,21 @@ impl Counts {
     /// Whether more packets were acknowledged than handed over: anybody may send block acks in the
     /// station's name.
     fn exceeds_what_was_sent(&self) -> bool {
-        let most = ACKED_MOST * self.packets + ACKED_SLACK;
-        self.advance > most || self.answers > most
+        self.unexplained > UNEXPLAINED_MOST * self.packets + UNEXPLAINED_SLACK
+    }
+
+    /// Each acknowledges one MPDU.
+    fn add_singles(&mut self, acks: f64) {
+        self.singles += acks;
+        self.answers += acks;
+        self.advance += acks;
     }
 
     fn fade_in(&mut self, slot: &Self, keep: f64) {
         self.answers = self.answers * keep + slot.answers;
         self.singles = self.singles * keep + slot.singles;
         self.advance = self.advance * keep + slot.advance;
+        self.unexplained = self.unexplained * keep + slot.unexplained;
         self.holes = self.holes * keep + slot.holes;
         self.packets = self.packets * keep + slot.packets;
         self.bytes = self.bytes * keep + slot.bytes;
@@ -96,6 +107,10 @@ impl Counts {
 pub(super) struct StationBlockAcks {
     /// Highest acknowledged number of each traffic identifier.
     highest: [Option<u16>; 8],
+    /// Acknowledgements of single frames that the advance of the next block ack repeats.
+    counted_singles: f64,
+    /// Packets that may wait in the access point, at most.
+    waiting: f64,
     /// End of the latest answer, and of the latest one before this slot.
     latest: Option<Time>,
     before: Option<Time>,
@@ -132,6 +147,9 @@ impl StationBlockAcks {
     pub(super) fn new(now: Time) -> Self {
         Self {
             highest: [None; 8],
+            counted_singles: 0.0,
+            // Whatever came before the sensor began may wait.
+            waiting: MOST_WAITING,
             latest: None,
             before: None,
             exchange: None,
@@ -204,12 +222,11 @@ impl StationBlockAcks {
             .is_some_and(|end| answers(end, ack))
     }
 
-    /// The station has acknowledged a frame of a single MPDU. Its number counts in the advance of
-    /// the next block ack.
+    /// The station has acknowledged a frame of a single MPDU.
     pub(super) fn on_ack(&mut self, heard: OnAir) {
         self.answer(heard);
-        self.counts.singles += 1.0;
-        self.counts.answers += 1.0;
+        self.counts.add_singles(1.0);
+        self.counted_singles += 1.0;
         self.latest = Some(heard.end);
     }
 
@@ -242,8 +259,11 @@ impl StationBlockAcks {
             return;
         };
         let known = &mut self.highest[usize::from(block_ack.tid & 7)];
-        let Some(before) = known.replace(highest).filter(|_| !silence) else {
+        // A difference of numbers says nothing if so many may have been used between them.
+        let is_ambiguous = silence || self.counted_singles >= f64::from(HALF / 2);
+        let Some(before) = known.replace(highest).filter(|_| !is_ambiguous) else {
             self.latest = Some(heard.end);
+            self.counted_singles = 0.0;
             return;
         };
         let advance = (highest + MODULUS - before) % MODULUS;
@@ -258,6 +278,7 @@ impl StationBlockAcks {
         }
         let missing = |&offset: &u16| block_ack.has((before + offset) % MODULUS) == Some(false);
         let holes = (1..=advance).filter(missing).count();
+        let advance = self.without_singles(advance);
         self.counts.answers += 1.0;
         self.counts.advance += f64::from(advance);
         // At most 1024.
@@ -272,6 +293,22 @@ impl StationBlockAcks {
             let gap = heard.start.saturating_since(free_since);
             self.airtime.add(gap, advance);
         }
+    }
+
+    /// The MPDUs that a block ack acknowledges, of its `advance`: the single frames before it have been
+    /// counted by their own acknowledgements.
+    fn without_singles(&mut self, advance: u16) -> u16 {
+        // It acknowledges one MPDU at least. Acknowledgements without sender may be others'.
+        let repeated = self.counted_singles.floor().min(f64::from(advance - 1));
+        self.counted_singles -= repeated;
+        advance - repeated as u16
+    }
+
+    /// Counts what is acknowledged in a slot without having been handed over.
+    fn explain(&mut self, counts: &mut Counts) {
+        let left = self.waiting + counts.packets - counts.advance;
+        counts.unexplained = (-left).max(0.0);
+        self.waiting = left.clamp(0.0, MOST_WAITING);
     }
 
     /// Learns the PHY rate from the time between CTS and block ack: SIFS, the frame, SIFS.
@@ -361,8 +398,11 @@ impl StationBlockAcks {
         let length = now.saturating_since(self.slot_start);
         let mut counts = core::mem::take(&mut self.counts);
         self.closed = counts;
-        counts.answers += anonymous_acks;
-        counts.singles += anonymous_acks;
+        // Those beyond what the station was sent are another's.
+        let anonymous_acks = anonymous_acks.min(counts.packets);
+        counts.add_singles(anonymous_acks);
+        self.counted_singles += anonymous_acks;
+        self.explain(&mut counts);
         let keep = (-length.as_secs_f64() / MEMORY_S).exp();
         self.recent.fade_in(&counts, keep);
         let miss = self.missed.estimate(cell);

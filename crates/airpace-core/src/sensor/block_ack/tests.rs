@@ -150,5 +150,73 @@ fn block_acks_for_more_than_was_sent_are_not_believed() {
     assert_eq!(doubted, 0, "{report:?}");
     let (report, doubted) = hear_forged(1);
     assert_eq!((report.frames, report.confidence), (0, 0.0));
-    assert!(doubted >= 8, "{doubted}");
+    // What the access point may have held explains the first 3,000 of 15,000 a second.
+    assert!(doubted >= 7, "{doubted}");
+}
+
+/// Lets the radio hear a single frame of the station, and its acknowledgement.
+fn acknowledge_single(radio: &mut BlockAckRadio, start: Time, number: u16) {
+    let end = start + Duration::from_micros(80);
+    let header = DataHeader::downlink(STATION, BSSID, number % 4_096, false);
+    radio.on_data(OnAir { start, end }, &header, None);
+    let heard = OnAir {
+        start: end + SIFS,
+        end: end + SIFS + Duration::from_micros(28),
+    };
+    radio.on_control(heard, &ControlFrame::Ack { receiver: BSSID });
+}
+
+#[test]
+fn a_flow_of_single_frames_and_few_longer_ones_is_believed() {
+    let mut radio = BlockAckRadio::new(BSSID);
+    let mut number = 0;
+    for slot in 0..100 {
+        for packet in 0..40 {
+            let at = Time::from_micros(100_000 * slot + 2_000 * packet + 1);
+            radio.on_downlink(at, STATION, 1_500);
+            number += 1;
+            acknowledge_single(&mut radio, at, number);
+        }
+        // Every two seconds the access point joins ten packets.
+        if slot % 20 == 19 {
+            let at = Time::from_micros(100_000 * slot + 90_000);
+            for _ in 0..10 {
+                radio.on_downlink(at, STATION, 1_500);
+            }
+            number += 10;
+            acknowledge(&mut radio, at, number % 4_096);
+        }
+        let now = Time::from_micros(100_000 * (slot + 1));
+        let report = radio.close_slot(now, STATION, StationId(0));
+        radio.close_cell();
+        if slot > 50 {
+            let level = report.level().unwrap();
+            let expected = if slot % 20 == 19 { 50.0 / 41.0 } else { 1.0 };
+            assert!((level / expected - 1.0).abs() < 0.1, "slot {slot}: {level}");
+        }
+    }
+    assert_eq!(radio.doubted_slots(), 0);
+}
+
+#[test]
+fn a_queue_of_the_access_point_that_drains_is_believed() {
+    let mut radio = BlockAckRadio::new(BSSID);
+    let mut highest = 0;
+    // 2,500 packets wait from the beginning; after four seconds no more come, and the queue drains.
+    for frame in 0..7_000 {
+        let at = Time::from_micros(1_000 * (frame + 1));
+        if frame < 4_000 {
+            radio.on_downlink(at, STATION, 1_500);
+        }
+        highest = (highest + 1) % 4_096;
+        if frame < 6_500 {
+            acknowledge(&mut radio, at + Duration::from_micros(600), highest);
+        }
+        if frame % 100 == 99 {
+            let now = Time::from_micros(1_000 * (frame + 2));
+            radio.close_slot(now, STATION, StationId(0));
+            radio.close_cell();
+        }
+    }
+    assert_eq!(radio.doubted_slots(), 0);
 }
