@@ -33,6 +33,21 @@ impl ScratchFolder {
     pub(super) fn path(&self) -> &Path {
         &self.0
     }
+
+    /// Copies the programs' logs, and nothing else, to the folder `to`, which is made.
+    pub(super) fn keep_logs(&self, to: &Path) -> Result<()> {
+        fs::create_dir_all(to).with_context(|| format!("creating {}", to.display()))?;
+        for entry in fs::read_dir(&self.0)? {
+            let path = entry?.path();
+            if let Some(name) = path.file_name()
+                && path.extension().is_some_and(|extension| extension == "log")
+            {
+                fs::copy(&path, to.join(name))
+                    .with_context(|| format!("copying {}", path.display()))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Drop for ScratchFolder {
@@ -88,7 +103,12 @@ impl Daemon {
     /// Starts the program, which does not run.
     pub(super) fn start_again(&mut self) -> Result<()> {
         let path = self.file("log");
-        let log = File::create(&path).with_context(|| format!("writing {}", path.display()))?;
+        // A program that was killed and started again has one log.
+        let log = File::options()
+            .append(true)
+            .create(true)
+            .open(&path)
+            .with_context(|| format!("writing {}", path.display()))?;
         let mut command = Command::new(&self.program);
         command
             .arg(self.verb)
@@ -171,5 +191,24 @@ impl Drop for Daemon {
             let _ = child.kill();
             let _ = child.wait();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_are_kept_and_keys_are_not() {
+        let folder = ScratchFolder::new().unwrap();
+        fs::write(folder.path().join("proxy.log"), "a line").unwrap();
+        fs::write(folder.path().join("proxy.toml"), "private_key = …").unwrap();
+        let to = folder.path().join("kept").join("deeper");
+        folder.keep_logs(&to).unwrap();
+        let kept: Vec<_> = fs::read_dir(&to)
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
+        assert_eq!(kept, ["proxy.log"]);
     }
 }

@@ -46,6 +46,8 @@ pub struct SoakPlan {
     pub processes: usize,
     /// Seed of the disturbances and of the emulated access point.
     pub seed: u64,
+    /// Folder for the programs' logs if a bar does not hold.
+    pub logs: PathBuf,
 }
 
 /// The shortest run: shorter ones would be over before proxy and box have recovered.
@@ -160,7 +162,7 @@ struct Soak<'a> {
     lag: Duration,
     start: Instant,
     /// Removed last, when nobody writes there any more.
-    _folder: ScratchFolder,
+    folder: ScratchFolder,
 }
 
 /// Time between two looks at the schedule.
@@ -216,7 +218,7 @@ impl<'a> Soak<'a> {
             failures: Vec::new(),
             lag: Duration::ZERO,
             start: Instant::now(),
-            _folder: folder,
+            folder,
         })
     }
 
@@ -349,7 +351,10 @@ impl<'a> Soak<'a> {
         self.failures.extend(self.inline.end());
         verdict::failures(&mut report.checks, &self.failures);
         // From here on nothing of the run is left but its folder.
-        drop(self._folder);
+        if report.checks.iter().any(|check| !check.holds) {
+            self.folder.keep_logs(&self.plan.logs)?;
+        }
+        drop(self.folder);
         let left = before.still_there()?;
         verdict::leftovers(&mut report.checks, &left);
         report.holds = report.checks.iter().all(|check| check.holds);

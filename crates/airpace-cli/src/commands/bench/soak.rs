@@ -9,6 +9,7 @@ use airpace_lab::interrupt::with_signals;
 use airpace_lab::soak::{self, SHORTEST, SoakPlan, SoakReport};
 use clap::Args;
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -30,6 +31,9 @@ pub(super) struct Soak {
     /// Seed of the disturbances [default: the process's number].
     #[arg(long)]
     seed: Option<u64>,
+    /// Folder for the programs' logs, which are kept if a bar is missed.
+    #[arg(long, value_name = "FOLDER", default_value = "out/soak")]
+    logs: PathBuf,
     /// Print a report as JSON on standard output; the lines go to standard error.
     #[arg(long)]
     json: bool,
@@ -51,6 +55,7 @@ pub(super) fn run(args: &Soak) -> anyhow::Result<ExitCode> {
         agents: args.agents as usize,
         processes: PROCESSES.min(args.agents - 1) as usize,
         seed: args.seed.unwrap_or_else(|| std::process::id().into()),
+        logs: args.logs.clone(),
     };
     airpace_net::netns::acquire_rights()?;
     let mut tell = |line: &str| {
@@ -70,6 +75,12 @@ pub(super) fn run(args: &Soak) -> anyhow::Result<ExitCode> {
         output::json(&report)?;
     } else {
         output::text(&describe(&report))?;
+    }
+    if !report.holds {
+        tell(&format!(
+            "the programs' logs are in {}",
+            args.logs.display()
+        ));
     }
     Ok(exit_code(true, report.holds))
 }
