@@ -74,6 +74,7 @@ bench: build packages ## the benchmarks of docs/benchmarks.md
 	target/release/airpace bench mixed
 	target/release/airpace bench aps
 	target/release/airpace bench forged
+	target/release/airpace bench insight
 	target/release/airpace step
 
 frontier: build $(VENV) ## goodput against delay for every rate law over its knob, in virtual time: out/frontier; QUICK=1 for three minutes

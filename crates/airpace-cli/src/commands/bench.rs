@@ -6,6 +6,7 @@ mod aps;
 mod edge;
 mod forged;
 mod frontier;
+mod insight;
 mod mixed;
 mod sensors;
 mod soak;
@@ -41,6 +42,7 @@ const EXAMPLES: &str = "Examples:
   airpace bench mixed
   airpace bench aps --mcs 9,4
   airpace bench forged --check
+  airpace bench insight --check
   airpace bench soak --hours 0.1 --agents 100";
 
 /// The exit code of a benchmark whose bars hold or not, and are to be checked or only printed.
@@ -120,6 +122,7 @@ enum What {
     Mixed(mixed::Mixed),
     Aps(aps::Aps),
     Forged(forged::Forged),
+    Insight(insight::Insight),
     Soak(soak::Soak),
 }
 
@@ -213,6 +216,7 @@ pub(crate) fn run(args: &Bench) -> anyhow::Result<ExitCode> {
         What::Mixed(args) => mixed::run(args),
         What::Aps(args) => aps::run(args),
         What::Forged(args) => forged::run(args),
+        What::Insight(args) => insight::run(args),
         What::Soak(args) => soak::run(args),
     }
 }

@@ -27,6 +27,8 @@ fn plans_that_make_no_sense_are_refused() {
     assert_refused("bench forged --repeats 0", "1..=100");
     assert_refused("bench forged --sensors nose", "monitor, radio");
     assert_refused("bench forged --load=3s --ramp=4s", "--ramp");
+    assert_refused("bench insight --stations 0", "1..=250");
+    assert_refused("bench insight --seconds 0.5", "--seconds");
     assert_refused("bench soak --hours 0.001", "--hours");
     assert_refused("bench soak --agents 2", "3..=16000");
     assert_refused("bench everything", "everything");
@@ -53,6 +55,22 @@ fn forged_frames_do_not_multiply_the_ping() {
         // this one, so the bar of 1.3 is not for it.
         assert!(row["ping_ratio"].as_f64().unwrap() < 6.0, "{row}");
     }
+}
+
+#[test]
+fn a_box_that_is_looked_at_serves_metrics_page_and_status_of_every_station() {
+    let run = airpace("bench insight --stations 20 --seconds 1 --repeats 1 --load-mbps 20 --json");
+    if run.code == Some(1) {
+        eprintln!("SKIPPED, NOTHING WAS TESTED: {}", run.stderr);
+        return;
+    }
+    let printed = json_of(&run);
+    eprintln!("{printed}");
+    // Figures of processors are for a quiet machine.
+    assert_eq!(printed["alone_cpu"].as_array().unwrap().len(), 1);
+    // More than a kilobyte for each station.
+    assert!(printed["metrics_bytes"].as_u64().unwrap() > 20_000);
+    assert!(printed["page_bytes"].as_u64().unwrap() > 10_000);
 }
 
 #[test]

@@ -6,6 +6,7 @@ pub mod datapath;
 pub mod edge;
 pub mod emulator;
 pub mod forged;
+pub mod insight;
 pub mod mixed;
 pub mod saturation;
 pub mod sensors;

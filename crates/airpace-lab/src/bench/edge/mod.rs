@@ -66,7 +66,7 @@ pub struct DelayQuantiles {
 }
 
 impl DelayQuantiles {
-    fn of(arrivals: &Arrivals) -> Self {
+    pub(super) fn of(arrivals: &Arrivals) -> Self {
         let us = |quantile| arrivals.delays_ns.value_at_quantile(quantile) as f64 / 1e3;
         Self {
             p50: us(0.5),
@@ -135,7 +135,7 @@ pub fn edge(plan: &EdgePlan) -> anyhow::Result<EdgeReport> {
 
 /// Opens sockets at the server and the station, and waits until packets arrive: both kernels notice
 /// asynchronously that a pair is up, and the box must have heard the station.
-fn begin(bed: &EdgeTestbed) -> anyhow::Result<Traffic> {
+pub(super) fn begin(bed: &EdgeTestbed) -> anyhow::Result<Traffic> {
     let down = |port| -> anyhow::Result<Traffic> {
         Traffic::open(
             (&bed.server, SocketAddr::from((SERVER, port))),

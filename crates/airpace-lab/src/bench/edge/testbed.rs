@@ -206,14 +206,21 @@ impl EdgeProcess {
         Ok(self.child.wait()?)
     }
 
-    /// CPU time that it has used.
+    /// CPU time that its threads have used which still run.
     ///
     /// # Errors
     /// If it has ended.
     pub fn cpu_time(&self) -> anyhow::Result<Duration> {
-        let text = fs::read_to_string(format!("/proc/{}/schedstat", self.child.id()))?;
-        let ns = text.split_whitespace().next().context("the first field")?;
-        Ok(Duration::from_nanos(ns.parse()?))
+        let mut used = Duration::ZERO;
+        for thread in fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
+            // A thread may end between the two readings.
+            let Ok(text) = fs::read_to_string(thread?.path().join("schedstat")) else {
+                continue;
+            };
+            let ns = text.split_whitespace().next().context("the first field")?;
+            used += Duration::from_nanos(ns.parse()?);
+        }
+        Ok(used)
     }
 }
 
