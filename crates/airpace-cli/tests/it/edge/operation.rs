@@ -2,6 +2,7 @@
 
 use super::{edge, start, testbed, traffic};
 use crate::shared::{airpace, folder, json};
+use airpace_api::operator::EdgeRequest;
 use airpace_lab::bench::edge::{EdgeProcess, EdgeTestbed, pause};
 use core::time::Duration;
 use nix::sys::signal::Signal;
@@ -59,7 +60,10 @@ fn reloading_and_exempting_lose_no_packet() {
         })
         .unwrap();
     let lost = arrivals.sent - arrivals.received;
-    assert_eq!(lost, 0, "of {} packets\n{}", arrivals.sent, process.log());
+    // What the box has counted tells where they went.
+    let counts = bed.ask(&EdgeRequest::Status).unwrap().status;
+    let (sent, log) = (arrivals.sent, process.log());
+    assert_eq!(lost, 0, "of {sent} packets\n{counts:?}\n{log}");
 }
 
 #[test]
