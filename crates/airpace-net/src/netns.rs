@@ -5,6 +5,10 @@
 //! namespace with all its interfaces. Other programs enter it by [`Namespace::path`]:
 //! `nsenter --net=/proc/1234/fd/7 ping 10.77.0.1`.
 
+mod living;
+
+pub use living::in_use;
+
 use crate::clock::Clock;
 use crate::netlink::{LinkError, Netlink};
 use crate::sys;

@@ -3,7 +3,6 @@
 //!
 //! The files are gone after a restart of the machine, as are the bridge and the programs.
 
-use super::socket;
 use airpace_net::bridge::{BridgeState, PortState};
 use airpace_net::files;
 use airpace_net::netlink::Netlink;
@@ -118,6 +117,11 @@ impl StateFile {
         Ok(None)
     }
 
+    /// Whether a run has left the file, or has it now.
+    pub(super) fn exists(&self) -> bool {
+        self.path.exists()
+    }
+
     /// Removes the file, if it is there.
     pub(super) fn remove(&self) -> anyhow::Result<()> {
         match fs::remove_file(&self.path) {
@@ -130,7 +134,7 @@ impl StateFile {
 }
 
 /// Reads a file that [`StateFile::store`] has written; `None` if there is none.
-fn read(path: &Path) -> anyhow::Result<Option<BridgeState>> {
+pub(super) fn read(path: &Path) -> anyhow::Result<Option<BridgeState>> {
     let text = match files::read_text(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -176,47 +180,15 @@ fn bridge_name(number: u32) -> String {
     }
 }
 
-/// Removes what runs have left that were killed and whose ports have all been removed since, such as
-/// those of a USB adapter that was pulled out.
-pub(super) fn remove_orphans() {
-    let Ok(mut link) = Netlink::open() else {
-        return;
-    };
-    // Without the folder none has ever run.
-    for entry in fs::read_dir(STATE_DIR).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let own = name.strip_prefix(&prefix());
-        let Some(wan) = own.and_then(|name| name.strip_suffix(".json")) else {
-            continue;
-        };
-        let Ok(Some(state)) = read(&entry.path()) else {
-            continue;
-        };
-        let is_orphan = state
-            .ports
-            .iter()
-            .all(|port| link.index(&port.name).is_err());
-        if !is_orphan || socket::is_running(wan) {
-            continue;
-        }
-        if let Err(error) = state.undo() {
-            tracing::warn!(event = "leftovers-stay", wan, %error, "what an earlier run has left cannot be removed");
-            continue;
-        }
-        let _ = fs::remove_file(entry.path());
-        let _ = fs::remove_file(socket::socket_file(wan));
-        tracing::info!(
-            event = "leftovers-removed",
-            wan,
-            "what an earlier run has left is removed, its ports no longer exist"
-        );
-    }
-}
-
 /// How the names of this namespace's files begin. Interfaces of different namespaces may share a
 /// name, so the namespace is a part of it.
 pub(super) fn prefix() -> String {
+    format!("edge-{}-", own_namespace().unwrap_or(0))
+}
+
+/// The number of this thread's network namespace; `None` if the kernel does not tell.
+pub(super) fn own_namespace() -> Option<u64> {
     use std::os::unix::fs::MetadataExt as _;
-    let namespace = fs::metadata("/proc/thread-self/ns/net").map_or(0, |file| file.ino());
-    format!("edge-{namespace}-")
+    let file = fs::metadata("/proc/thread-self/ns/net").ok()?;
+    Some(file.ino())
 }
