@@ -77,10 +77,14 @@ pub enum Uplink {
 /// A change of the stations for which frames are to be handed in.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StationChange {
-    /// A station was learnt, or is no longer exempt: its frames are to be handed in.
+    /// A station was learnt: its frames are to be handed in.
     Joined(MacAddr),
-    /// A station has left, or is exempt now: its frames are to pass.
+    /// A station has left: its frames are to pass.
     Left(MacAddr),
+    /// A station that is still there is exempt from now on: its frames are to pass.
+    Exempted(MacAddr),
+    /// A station is no longer exempt: its frames are to be handed in.
+    Readmitted(MacAddr),
 }
 
 /// A frame to send.

@@ -247,9 +247,9 @@ impl<F: DownlinkFrame> Inline<F> {
                 .proxy
                 .set_exempt(now, seat.station, is_exempt);
             self.changes.push_back(if is_exempt {
-                StationChange::Left(mac)
+                StationChange::Exempted(mac)
             } else {
-                StationChange::Joined(mac)
+                StationChange::Readmitted(mac)
             });
         }
         true

@@ -63,6 +63,32 @@ fn reloading_and_exempting_lose_no_packet() {
 }
 
 #[test]
+fn a_station_whose_exemption_ends_has_not_come_anew() {
+    let Some(bed) = testbed(1, 1500) else { return };
+    let Some(process) = start(&bed, "") else {
+        return;
+    };
+    drop(traffic(&bed));
+    let joined = || process.log().matches(" joined station=").count();
+    let before = joined();
+    assert!(before > 0, "{}", process.log());
+    for arguments in [
+        &["exempt", "02:00:00:00:01:00"][..],
+        &["exempt", "02:00:00:00:01:00", "--off"],
+    ] {
+        assert_eq!(edge(&bed, arguments).0, Some(0));
+    }
+    drop(traffic(&bed));
+    assert_eq!(joined(), before, "{}", process.log());
+    assert!(
+        !process.log().contains(" left station="),
+        "{}",
+        process.log()
+    );
+    assert!(!bed.status().unwrap()[0].1.exempt);
+}
+
+#[test]
 fn what_cannot_be_reloaded_is_refused_and_the_old_configuration_stays() {
     let Some(bed) = testbed(1, 1500) else { return };
     let Some(process) = start(&bed, FIXED) else {
