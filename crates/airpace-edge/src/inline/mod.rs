@@ -17,6 +17,7 @@ mod config;
 mod learn;
 mod limit;
 mod medium;
+mod nearby;
 mod news;
 mod observer;
 mod radio;
@@ -31,6 +32,7 @@ mod watch;
 
 pub use config::{InlineConfig, KnownStation, MediumConfig};
 pub use limit::{Limit, LimitedBy};
+pub use nearby::{NearbyRadio, RadioState};
 pub use news::{News, NewsKind};
 pub use observer::Observer;
 pub use radio::RadioCounts;
