@@ -137,7 +137,7 @@ pub(super) struct RunningEdge {
     pub(super) setup: Setup,
     radios: Radios,
     /// The agents on stations, if any are configured.
-    reports: Option<Reports>,
+    pub(super) reports: Option<Reports>,
     pub(super) journal: Journal,
     pub(super) keys: FlowKeys,
     /// Name of each access point.

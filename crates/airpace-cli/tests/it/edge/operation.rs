@@ -2,10 +2,12 @@
 
 use super::{edge, start, testbed, traffic};
 use crate::shared::{airpace, folder, json};
+use airpace_api::operator::EdgeRequest;
 use airpace_lab::bench::edge::{EdgeProcess, EdgeTestbed, pause};
 use core::time::Duration;
 use nix::sys::signal::Signal;
 use std::fs;
+use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
@@ -236,6 +238,11 @@ fn refused_reports_are_told_to_the_operator_of_the_box() {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut agent = bed.middle.spawn(command).unwrap();
     let is_told = logs(&process, "\"reports-refused\"");
+    let refused = || {
+        let reply = bed.ask(&EdgeRequest::Status).unwrap();
+        reply.status.unwrap().reports_refused
+    };
+    assert!(refused() > 0, "unheard reports count");
     agent.kill().unwrap();
     agent.wait().unwrap();
     let log = process.log();
@@ -244,4 +251,10 @@ fn refused_reports_are_told_to_the_operator_of_the_box() {
     let record: serde_json::Value = serde_json::from_str(line.unwrap()).unwrap();
     assert!(record["unheard"].as_u64().unwrap() > 0, "{record}");
     assert_eq!(record["malformed"], 0, "{record}");
+    let before = refused();
+    bed.middle
+        .run(|| UdpSocket::bind("127.0.0.1:0")?.send_to(&[7; 72], "127.0.0.1:51900"))
+        .unwrap()
+        .unwrap();
+    super::eventually("forged datagrams count", || refused() > before);
 }
