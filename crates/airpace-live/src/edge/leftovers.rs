@@ -65,7 +65,7 @@ impl BoxFile {
     fn is_dead(&self) -> bool {
         match self.kind {
             Kind::Socket => is_refused(&self.path),
-            Kind::State => matches!(state::read(&self.path), Ok(Some(_))),
+            Kind::State => state::is_state_file(&self.path),
             Kind::Draft => true,
         }
     }
@@ -114,6 +114,7 @@ pub(super) fn remove() {
         .partition(|file| state::own_namespace() == Some(file.namespace));
     for file in &own {
         match file.kind {
+            Kind::State if state::is_outlived(&file.path) => file.remove(),
             Kind::State => remove_orphan(&file.path, &file.wan),
             // A box writes its state before it listens, and removes it after that.
             Kind::Socket if !state::StateFile::of(&file.wan).exists() && file.is_dead() => {
@@ -187,10 +188,25 @@ pub(super) fn of_gone_boxes(wan: Option<&str>) -> Vec<String> {
         if file.kind != Kind::State || !is_own || !is_asked_for || is_running(&file.wan) {
             continue;
         }
+        if state::is_outlived(&file.path) {
+            continue;
+        }
         let state = state::read(&file.path).ok().flatten();
+        if state.as_ref().is_some_and(is_over) {
+            continue;
+        }
         told.push(describe(&file.wan, state.as_ref()));
     }
     told
+}
+
+/// Whether the bridge that was made for a run no longer exists, so that nothing passes in it.
+fn is_over(state: &BridgeState) -> bool {
+    let (Some(bridge), true) = (&state.bridge, state.is_ours) else {
+        return false;
+    };
+    let found = Netlink::open().and_then(|mut link| link.index(bridge));
+    found.is_err_and(|error| error.is_missing())
 }
 
 /// What a box has left that no longer runs. `state` is `None` if its file cannot be used.

@@ -6,6 +6,7 @@
 use airpace_net::bridge::{BridgeState, PortState};
 use airpace_net::files;
 use airpace_net::netlink::Netlink;
+use airpace_net::netns;
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -23,6 +24,9 @@ const MOST_BRIDGES: u32 = 64;
 /// The bridge as it was before, as it stands in the file.
 #[derive(Serialize, Deserialize)]
 struct StoredState {
+    /// What no other network namespace ever has ([`netns::cookie`]): its number may be used again.
+    #[serde(default)]
+    namespace_cookie: Option<u64>,
     bridge: Option<String>,
     is_ours: bool,
     was_up: bool,
@@ -63,6 +67,7 @@ impl StateFile {
             });
         }
         let stored = StoredState {
+            namespace_cookie: netns::cookie(),
             bridge: bridge.bridge.clone(),
             is_ours: bridge.is_ours,
             was_up: bridge.was_up,
@@ -133,14 +138,15 @@ impl StateFile {
     }
 }
 
-/// Reads a file that [`StateFile::store`] has written; `None` if there is none.
+/// Reads a file that [`StateFile::store`] has written; `None` if there is none, or if it is that of an
+/// earlier namespace with the number of this one.
 pub(super) fn read(path: &Path) -> anyhow::Result<Option<BridgeState>> {
-    let text = match files::read_text(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.into()),
+    let Some(stored) = stored(path)? else {
+        return Ok(None);
     };
-    let stored: StoredState = serde_json::from_str(&text)?;
+    if is_of_earlier_namespace(&stored) {
+        return Ok(None);
+    }
     let restore = |port: StoredPort| PortState {
         name: port.name,
         was_up: port.was_up,
@@ -153,6 +159,29 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Option<BridgeState>> {
         was_up: stored.was_up,
         ports: stored.ports.into_iter().map(restore).collect(),
     }))
+}
+
+fn stored(path: &Path) -> anyhow::Result<Option<StoredState>> {
+    match files::read_text(path) {
+        Ok(text) => Ok(Some(serde_json::from_str(&text)?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether a box has written this file, in whatever namespace.
+pub(super) fn is_state_file(path: &Path) -> bool {
+    matches!(stored(path), Ok(Some(_)))
+}
+
+/// Whether a box has written this file in a namespace that is gone and whose number this one has now.
+pub(super) fn is_outlived(path: &Path) -> bool {
+    matches!(stored(path), Ok(Some(stored)) if is_of_earlier_namespace(&stored))
+}
+
+fn is_of_earlier_namespace(stored: &StoredState) -> bool {
+    let other = stored.namespace_cookie.zip(netns::cookie());
+    other.is_some_and(|(then, now)| then != now)
 }
 
 /// The bridges of this namespace whose names are those that boxes give.

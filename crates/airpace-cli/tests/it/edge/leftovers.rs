@@ -7,6 +7,7 @@ use airpace_lab::bench::edge::EdgeTestbed;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
+use serde_json::Value;
 use std::fs;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -324,4 +325,33 @@ fn a_socket_without_a_box_goes_when_another_box_starts() {
     let started = start(&bed, "");
     assert!(!dead.exists() || started.is_none());
     let _ = fs::remove_file(&dead);
+}
+
+#[test]
+fn a_file_of_an_earlier_namespace_with_the_same_number_is_not_taken_for_ones_own() {
+    let Some(bed) = testbed(1, 1500) else { return };
+    let Some(mut process) = start(&bed, "") else {
+        return;
+    };
+    let file = own_file(&bed, "wan", "json");
+    let mut state: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    process.signal(Signal::SIGTERM).unwrap();
+    process.wait().unwrap();
+    let Some(cookie) = state["namespace_cookie"].as_u64() else {
+        eprintln!("SKIPPED, NOTHING WAS TESTED: the kernel tells no cookie");
+        return;
+    };
+    state["namespace_cookie"] = (cookie + 1).into();
+    // Restoring this would take the port down.
+    state["ports"][0]["was_up"] = false.into();
+    fs::write(&file, state.to_string()).unwrap();
+    let (_, text) = airpace(&bed, &["status"]);
+    assert!(text.contains("no airpace edge runs"), "{text}");
+    let (code, text) = edge(&bed, &["--wan", "wan", "--undo"]);
+    assert!(
+        code == Some(0) && text.contains("nothing to undo"),
+        "{text}"
+    );
+    assert!(!file.exists());
+    assert!(links(&bed).contains("wan"), "{}", links(&bed));
 }
