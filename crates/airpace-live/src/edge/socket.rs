@@ -217,6 +217,33 @@ impl Client {
     }
 }
 
+/// Returns what a client is answered that sends these bytes, at most as many as a request may have.
+///
+/// # Panics
+/// The system gives no sockets.
+#[cfg(fuzzing)]
+pub(super) fn answers_to(
+    bytes: &[u8],
+    mut answer: impl FnMut(&EdgeRequest) -> EdgeReply,
+) -> Vec<u8> {
+    let (own, mut other) = UnixStream::pair().expect("a pair of sockets");
+    own.set_nonblocking(true).expect("a new socket");
+    // The kernel's buffers hold a request and its answers.
+    let bytes = bytes.get(..MOST_REQUEST_BYTES).unwrap_or(bytes);
+    other.write_all(bytes).expect("there is room");
+    let mut client = Client {
+        stream: own,
+        active_at: Time::ZERO,
+        request: Vec::new(),
+        reply: Vec::new(),
+    };
+    client.serve(&mut answer).expect("it has not gone");
+    drop(client);
+    let mut answers = Vec::new();
+    other.read_to_end(&mut answers).expect("it has ended");
+    answers
+}
+
 /// Returns the path of the socket of the box on the port `wan` of this network namespace.
 pub(super) fn socket_file(wan: &str) -> PathBuf {
     Path::new(STATE_DIR).join(format!("{}{wan}.sock", prefix()))
