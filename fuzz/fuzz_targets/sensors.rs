@@ -249,8 +249,12 @@ impl InlineBox {
         assert_eq!(self.inline.backlog(), self.inside.len());
         while let Some(change) = self.inline.poll_change() {
             match change {
-                StationChange::Joined(mac) => assert!(self.joined.insert(mac)),
-                StationChange::Left(mac) => assert!(self.joined.remove(&mac)),
+                StationChange::Joined(mac) | StationChange::Readmitted(mac) => {
+                    assert!(self.joined.insert(mac));
+                }
+                StationChange::Left(mac) | StationChange::Exempted(mac) => {
+                    assert!(self.joined.remove(&mac));
+                }
             }
         }
         assert_eq!(self.joined.len(), self.inline.station_count());

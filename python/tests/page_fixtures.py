@@ -100,6 +100,7 @@ def status(stations: list[Station], events: list[dict[str, Any]], **figures: Any
         "passed_stale": 0,
         "observations_lost": 0,
         "crowded_out": 0,
+        "reports_refused": 0,
         "rows_left_out": 0,
         "rows_lost": 0,
         "unix_s": NOW,
@@ -240,7 +241,8 @@ def sensor_lost() -> dict[str, Any]:
             wifi_delay_ms=24.0,
             limited_by="sensor-lost",
             reason=(
-                "sensor lost: the radio near the access point has not heard its frames for 452 s; paced by what"
+                "sensor lost: the radio air0 near the access point has not heard its frames for 452 s (is it on the access"
+                " point's channel? iw dev air0 info); paced by what"
                 f" is assumed meanwhile, {mbps:.0f} Mbit/s of {mbps * 1.02:.0f} Mbit/s"
             ),
         )

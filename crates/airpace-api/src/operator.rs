@@ -83,6 +83,10 @@ pub struct EdgeStatus {
     /// many to which nothing had been sent. Their frames pass.
     #[serde(default)]
     pub crowded_out: u64,
+    /// Reports of agents that were refused: datagrams with an unknown key, altered or repeated ones, and
+    /// reports of stations that have not been heard or that came too often.
+    #[serde(default)]
+    pub reports_refused: u64,
     /// Rows that were left out of the telemetry because there were too many.
     #[serde(default)]
     pub rows_left_out: u64,

@@ -1,7 +1,7 @@
 //! What users notice of latency, as two numbers: round trips per minute and Quality of Outcome.
 //!
-//! Sources: draft-ietf-ippm-responsiveness-08 (RPM, trimmed means, their combination without TLS) and
-//! draft-ietf-ippm-qoo-09 (QoO). `docs/responsiveness.md` says what differs.
+//! Sources: draft-ietf-ippm-responsiveness-08 (RPM, its four categories, trimmed means, their combination
+//! without TLS) and draft-ietf-ippm-qoo-09 (QoO). `docs/responsiveness.md` says what differs.
 
 use serde::Serialize;
 
@@ -29,6 +29,48 @@ fn sorted(samples: &[f64]) -> Vec<f64> {
 #[must_use]
 pub fn rpm(round_trip_ms: f64) -> Option<f64> {
     (round_trip_ms > 0.0).then(|| 60_000.0 / round_trip_ms)
+}
+
+/// How good a responsiveness is, in the four categories of draft-ietf-ippm-responsiveness-08, section
+/// 1.2.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Grade {
+    /// Up to 300 round trips per minute: 200 ms or more.
+    Poor,
+    /// Up to 1000, 60 ms.
+    Fair,
+    /// Up to 6000, 10 ms.
+    Good,
+    /// From 6000 on.
+    Excellent,
+}
+
+impl Grade {
+    /// The category of so many round trips per minute.
+    #[must_use]
+    pub fn of(rpm: f64) -> Self {
+        if rpm >= 6000.0 {
+            Self::Excellent
+        } else if rpm >= 1000.0 {
+            Self::Good
+        } else if rpm > 300.0 {
+            Self::Fair
+        } else {
+            Self::Poor
+        }
+    }
+
+    /// The category as a word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Poor => "poor",
+            Self::Fair => "fair",
+            Self::Good => "good",
+            Self::Excellent => "excellent",
+        }
+    }
 }
 
 /// Durations of probes in milliseconds.
@@ -85,13 +127,14 @@ impl Probes {
 pub struct LatencyBound {
     /// The percentile, above 0 and at most 100.
     pub percentile: f64,
-    /// Latency up to which the outcome is perfect (NRP), ms.
+    /// Latency up to which the outcome is perfect, ms: the requirement for optimal performance (ROP).
     pub perfect_ms: f64,
-    /// Latency from which on the application is unusable (NRPoU), ms.
+    /// Latency from which on the application is unusable, ms: the condition at the point of unacceptable
+    /// performance (CPUP).
     pub unusable_ms: f64,
 }
 
-/// What an application needs of a network.
+/// What an application needs of a network (draft-ietf-ippm-qoo-09, section 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Requirement {
     /// Bounds of percentiles of the round-trip time.
@@ -100,12 +143,14 @@ pub struct Requirement {
     pub perfect_loss: f64,
     /// Share of lost packets from which on the application is unusable.
     pub unusable_loss: f64,
+    /// Throughput below which the application is unusable, Mbit/s.
+    pub least_mbps: f64,
 }
 
 impl Requirement {
     /// A video call. The draft leaves the numbers to whoever knows the application; these follow the
     /// one-way delays of ITU-T G.114 (150 ms are good, 400 ms the limit), less what coding and buffers
-    /// of a call take.
+    /// of a call take. The throughput is that of the draft's examples.
     pub const VIDEO_CALL: Self = Self {
         latency: [
             LatencyBound {
@@ -126,14 +171,20 @@ impl Requirement {
         ],
         perfect_loss: 0.001,
         unusable_loss: 0.05,
+        least_mbps: 4.0,
     };
 
-    /// Quality of Outcome from 0 (unusable) to 100 (perfect): the worst of the scores of all percentiles
-    /// and of the loss, each linear between its bounds. `loss` is a share. `None` without samples.
+    /// Quality of Outcome from 0 (unusable) to 100 (perfect), as draft-ietf-ippm-qoo-09 has it in section
+    /// 3.3: the worst of the scores of all percentiles (3.3.2) and of the loss (3.3.3), each linear
+    /// between its bounds, and 0 if the throughput is too low (3.3.4). `loss` is a share; a throughput
+    /// that was not measured, `None`, is left out. `None` without samples.
     #[must_use]
-    pub fn score(&self, latency_ms: &[f64], loss: f64) -> Option<f64> {
+    pub fn score(&self, latency_ms: &[f64], loss: f64, mbps: Option<f64>) -> Option<f64> {
         let sorted = sorted(latency_ms);
         let mut worst = linear(loss, self.perfect_loss, self.unusable_loss);
+        if mbps.is_some_and(|mbps| mbps < self.least_mbps) {
+            worst = 0.0;
+        }
         for bound in &self.latency {
             let latency = percentile(&sorted, bound.percentile)?;
             worst = worst.min(linear(latency, bound.perfect_ms, bound.unusable_ms));
@@ -188,7 +239,7 @@ mod tests {
     #[test]
     fn the_outcome_is_as_good_as_its_worst_part() {
         let call = Requirement::VIDEO_CALL;
-        let score = |latency: &[f64], loss| call.score(latency, loss).unwrap();
+        let score = |latency: &[f64], loss| call.score(latency, loss, None).unwrap();
         assert_eq!(score(&[10.0; 100], 0.0), 100.0);
         assert_eq!(score(&[125.0; 100], 0.0), 50.0, "the median of 125 ms");
         assert_eq!(score(&[500.0; 100], 0.0), 0.0);
@@ -196,6 +247,47 @@ mod tests {
         let mut tail = vec![10.0; 98];
         tail.extend([275.0; 2]);
         assert_eq!(score(&tail, 0.0), 50.0, "the 99th percentile of 275 ms");
-        assert_eq!(call.score(&[], 0.0), None);
+        assert_eq!(call.score(&[], 0.0, None), None);
+    }
+
+    #[test]
+    fn the_example_of_the_draft_has_its_score() {
+        // draft-ietf-ippm-qoo-09, section 3.4.
+        let bound = |percentile, perfect_ms, unusable_ms| LatencyBound {
+            percentile,
+            perfect_ms,
+            unusable_ms,
+        };
+        let requirement = Requirement {
+            latency: [
+                bound(99.0, 200.0, 500.0),
+                bound(99.0, 200.0, 500.0),
+                bound(99.9, 300.0, 600.0),
+            ],
+            perfect_loss: 0.01,
+            unusable_loss: 0.05,
+            least_mbps: 4.0,
+        };
+        let mut latency = vec![100.0; 989];
+        latency.extend([350.0; 9]);
+        latency.extend([375.0; 2]);
+        let score = |loss, mbps| requirement.score(&latency, loss, mbps).unwrap();
+        assert!((score(0.02, Some(28.0)) - 50.0).abs() < 1e-9);
+        assert!(
+            (score(0.04, Some(28.0)) - 25.0).abs() < 1e-9,
+            "the loss decides"
+        );
+        assert_eq!(score(0.02, Some(3.9)), 0.0, "too little throughput");
+        assert!((score(0.02, None) - 50.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn grades_are_those_of_the_draft() {
+        let grades = [0.0, 300.0, 301.0, 999.0, 1000.0, 5999.0, 6000.0].map(Grade::of);
+        let words = grades.map(Grade::name);
+        assert_eq!(
+            words,
+            ["poor", "poor", "fair", "fair", "good", "good", "excellent"]
+        );
     }
 }

@@ -1,6 +1,8 @@
 //! A monitor interface, which may go away and come back at run time.
 
 use airpace_core::wire::radiotap;
+use airpace_edge::inline::RadioState;
+use airpace_net::netlink::Netlink;
 use airpace_net::packet::PacketSocket;
 use airpace_net::udp::ReceiveBatch;
 use anyhow::{Context as _, bail};
@@ -78,6 +80,19 @@ impl Monitor {
     /// The socket; `None` while the interface is away.
     pub(crate) const fn socket(&self) -> Option<&PacketSocket> {
         self.socket.as_ref()
+    }
+
+    /// How the interface stands.
+    pub(crate) fn state(&self) -> RadioState {
+        if self.socket.is_some() {
+            return RadioState::Up;
+        }
+        let found = Netlink::open().and_then(|mut link| link.index(&self.name));
+        match found {
+            Err(error) if error.is_missing() => RadioState::Missing,
+            // It exists, or the kernel does not tell.
+            _ => RadioState::Down,
+        }
     }
 
     /// Listens again if the interface went away; to be called once in a while. Returns whether there

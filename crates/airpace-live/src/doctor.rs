@@ -5,6 +5,7 @@ mod interfaces;
 mod system;
 mod tunnel;
 
+use crate::edge::ports;
 use airpace_api::config::{AgentConfig, EdgeConfig, ProxyConfig};
 use serde::Serialize;
 
@@ -68,11 +69,11 @@ pub fn examine(purpose: Purpose<'_>) -> Vec<Check> {
     let mut checks = vec![system::kernel()];
     match purpose {
         Purpose::Edge(config) => {
-            checks.extend(system::in_line());
+            checks.extend(system::in_line(1 + ports(config).len()));
             checks.extend(edge::examine(config));
         }
         Purpose::AnyEdge => {
-            checks.extend(system::in_line());
+            checks.extend(system::in_line(2));
             checks.extend(edge::examine_any());
         }
         Purpose::Proxy(config) => checks.extend(tunnel::proxy(config)),

@@ -8,7 +8,7 @@ use airpace_api::config::Cipher;
 use airpace_api::keys::PrivateKey;
 use airpace_edge::tunnel::Crypto;
 
-pub use crate::edge::fuzzing::{UplinkReader, observe};
+pub use crate::edge::fuzzing::{UplinkReader, observe, operator};
 
 /// The cryptography of an end with this private key.
 #[must_use]

@@ -35,7 +35,7 @@ pub use program::{InlineCounters, Observation, UplinkUse};
 
 use crate::netlink::{LinkError, Netlink};
 use crate::offload::complete_checksum;
-use crate::xsk::{MAX_RECEIVED_BYTES, Receiver, Sender, XskStatistics};
+use crate::xsk::{MAX_RECEIVED_BYTES, MAX_SENT_BYTES, Receiver, Sender, XskStatistics};
 use nix::time::{ClockId, clock_gettime};
 use program::{Programs, Role, refuse_occupied, socket_error};
 use std::io;
@@ -188,6 +188,14 @@ impl Default for InlineOptions {
             mode: AttachMode::Auto,
             chunks: 2048,
         }
+    }
+}
+
+impl InlineOptions {
+    /// Returns the bytes of memory that the kernel keeps locked for each queue and port.
+    #[must_use]
+    pub const fn socket_bytes(&self) -> u64 {
+        self.chunks as u64 * MAX_SENT_BYTES as u64
     }
 }
 

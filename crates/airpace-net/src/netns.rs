@@ -5,6 +5,10 @@
 //! namespace with all its interfaces. Other programs enter it by [`Namespace::path`]:
 //! `nsenter --net=/proc/1234/fd/7 ping 10.77.0.1`.
 
+mod living;
+
+pub use living::in_use;
+
 use crate::clock::Clock;
 use crate::netlink::{LinkError, Netlink};
 use crate::sys;
@@ -14,6 +18,7 @@ use nix::sys::signal::Signal;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::thread;
@@ -60,6 +65,14 @@ pub enum NamespaceError {
     /// An interface, address or route could not be configured.
     #[error(transparent)]
     Link(#[from] LinkError),
+}
+
+/// Returns a number of the calling thread's network namespace that the kernel gives to no other until the
+/// machine restarts, unlike the inode of its file; `None` before Linux 5.14.
+#[must_use]
+pub fn cookie() -> Option<u64> {
+    let socket = UnixDatagram::unbound().ok()?;
+    sys::namespace_cookie(socket.as_fd()).ok()
 }
 
 /// Ensures that this process may create namespaces and interfaces. If it is neither root nor has

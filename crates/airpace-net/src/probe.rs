@@ -7,6 +7,7 @@ use crate::inline::{self, InlineError};
 use crate::netns::{Namespace, NamespaceError};
 use crate::{bridge, sys};
 use generic::{Attributes, Family};
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 use std::ffi::CString;
 use std::io;
 
@@ -17,10 +18,14 @@ pub enum Capability {
     NetAdmin = 12,
     /// Packet sockets and AF_XDP.
     NetRaw = 13,
+    /// Any amount of locked memory.
+    IpcLock = 14,
     /// Everything, before the kernel knew the finer ones.
     SysAdmin = 21,
     /// Real-time scheduling.
     SysNice = 23,
+    /// Raising limits of resources.
+    SysResource = 24,
     /// BPF maps and programs.
     Bpf = 39,
 }
@@ -37,6 +42,14 @@ fn effective_in(status: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
         .unwrap_or(0)
+}
+
+/// Returns how many bytes of memory this process may lock at most (`RLIMIT_MEMLOCK`, the hard limit, to
+/// which the datapath raises its own); `None` without a limit.
+#[must_use]
+pub fn locked_memory_limit() -> Option<u64> {
+    let (_, hard) = getrlimit(Resource::RLIMIT_MEMLOCK).ok()?;
+    (hard != RLIM_INFINITY).then_some(hard)
 }
 
 /// Returns the kernel's release, as `uname -r` prints it.

@@ -343,6 +343,23 @@ pub(crate) fn packet_statistics(socket: BorrowedFd<'_>) -> io::Result<(u32, u32)
     Ok((counts[0], counts[1]))
 }
 
+/// Returns the number of the network namespace of a socket, which the kernel never uses again.
+pub(crate) fn namespace_cookie(socket: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut cookie = 0_u64;
+    let mut length = size_of_val(&cookie) as libc::socklen_t;
+    // SAFETY: SO_NETNS_COOKIE fills a u64; the pointer and the length describe `cookie`.
+    check(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_NETNS_COOKIE,
+            (&raw mut cookie).cast(),
+            &raw mut length,
+        )
+    })?;
+    Ok(cookie)
+}
+
 /// Reads the kernel's view of a TCP connection.
 pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> nix::Result<libc::tcp_info> {
     // SAFETY: `tcp_info` consists of integers only, for which all-zero bytes are a value.

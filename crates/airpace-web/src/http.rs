@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 /// Longest head of a request, bytes.
-const MOST_HEAD_BYTES: usize = 8192;
+pub(crate) const MOST_HEAD_BYTES: usize = 8192;
 /// Longest body of a request, bytes.
-const MOST_BODY_BYTES: usize = 4096;
+pub(crate) const MOST_BODY_BYTES: usize = 4096;
 /// Most header fields of a request.
 const MOST_HEADERS: usize = 64;
 

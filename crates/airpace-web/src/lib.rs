@@ -8,6 +8,8 @@
 //! It is no general web server: a connection carries one request, requests and connections are few
 //! and small, and there is no TLS. `docs/metrics.md` says how to put one in front of it.
 
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod guard;
 mod history;
 mod http;

@@ -1,5 +1,7 @@
 //! `airpace tool`: the traffic tools by hand, inside `airpace emulate` or anywhere.
 
+mod verdict;
+
 use crate::args::positive;
 use crate::failure::{Interrupted, bad_input};
 use crate::output;
@@ -20,7 +22,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const EXAMPLES: &str =
-    "Servers run until Ctrl-C or SIGTERM and then print what they received. All tools print JSON.
+    "Servers run until Ctrl-C or SIGTERM and then print what they received. All tools print JSON, with or
+without --json; responsiveness alone prints text without it.
 
 Examples:
   airpace emulate --mcs 9        a shell behind an access point; in it:
@@ -31,7 +34,8 @@ Examples:
 
 Responsiveness under load, as RPM and QoO (docs/responsiveness.md); the client downloads:
   airpace tool responsiveness-server 10.77.0.1:5201
-  airpace tool responsiveness 10.77.0.1:5201
+  airpace tool responsiveness 10.77.0.1:5201           the verdict first, then the figures
+  airpace tool responsiveness 10.77.0.1:5201 --json    with every interval, for programs
   airpace tool responsiveness 10.77.0.1:5201 --flent run.flent.gz && flent -i run.flent.gz -p totals";
 
 /// Traffic by hand: bulk TCP, ping over UDP, constant-rate UDP, responsiveness under load.
@@ -40,6 +44,9 @@ Responsiveness under load, as RPM and QoO (docs/responsiveness.md); the client d
 pub(crate) struct Tool {
     #[command(subcommand)]
     what: What,
+    /// Print JSON, as all tools but responsiveness do in any case.
+    #[arg(long, global = true)]
+    json: bool,
 }
 
 #[derive(Subcommand)]
@@ -114,9 +121,12 @@ struct ResponsivenessArgs {
     /// Title of the measurement in that file.
     #[arg(long, default_value = "airpace", requires = "flent")]
     title: String,
-    /// Print JSON, as all tools do.
-    #[arg(long)]
-    json: bool,
+}
+
+/// What a tool prints.
+enum Printed {
+    Json(Value),
+    Text(String),
 }
 
 #[derive(Args)]
@@ -142,8 +152,16 @@ pub(crate) fn run(args: &Tool) -> anyhow::Result<ExitCode> {
         args.what,
         What::Receive(_) | What::Echo(_) | What::UdpReceive(_) | What::ResponsivenessServer(_)
     );
-    let (result, stopped) = with_signals(|stop| run_tool(&args.what, stop))?;
-    output::json(&result?)?;
+    let (result, stopped) = with_signals(|stop| match &args.what {
+        What::Responsiveness(of) if !args.json => {
+            measured(of, stop).map(|report| Printed::Text(verdict::text(&report)))
+        }
+        what => run_tool(what, stop).map(Printed::Json),
+    })?;
+    match result? {
+        Printed::Json(value) => output::json(&value)?,
+        Printed::Text(text) => output::text(&text)?,
+    }
     // Servers always run until a signal. Anything else that a signal ended is incomplete.
     if stopped && !serves {
         Err(Interrupted.into())
@@ -196,7 +214,7 @@ fn run_tool(what: &What, stop: &Stop) -> anyhow::Result<Value> {
                 &listener, stop,
             )?)?)
         }
-        What::Responsiveness(args) => measure_responsiveness(args, stop),
+        What::Responsiveness(args) => Ok(serde_json::to_value(measured(args, stop)?)?),
         What::UdpSend(args) => {
             let config = CbrConfig {
                 to: args.to,
@@ -213,7 +231,7 @@ fn run_tool(what: &What, stop: &Stop) -> anyhow::Result<Value> {
     clippy::disallowed_methods,
     reason = "the file says when the measurement began"
 )]
-fn measure_responsiveness(args: &ResponsivenessArgs, stop: &Stop) -> anyhow::Result<Value> {
+fn measured(args: &ResponsivenessArgs, stop: &Stop) -> anyhow::Result<responsiveness::Report> {
     if args.span.0.is_zero() {
         return Err(bad_input("--for: give more than 0"));
     }
@@ -237,7 +255,7 @@ fn measure_responsiveness(args: &ResponsivenessArgs, stop: &Stop) -> anyhow::Res
         let data = responsiveness::flent::data_file(&report, unix_s, &args.title);
         std::fs::write(file, data).with_context(|| format!("cannot write {}", file.display()))?;
     }
-    Ok(serde_json::to_value(report)?)
+    Ok(report)
 }
 
 fn send(args: &Send, stop: &Stop) -> anyhow::Result<Value> {

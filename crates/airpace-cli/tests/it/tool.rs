@@ -35,7 +35,7 @@ impl Server {
 fn bulk_tcp_reaches_its_receiver() {
     let server = Server::start("tool receive 127.0.0.1:47311");
     let sent = json_of(&airpace(
-        "tool send 127.0.0.1:47311 --flows 2 --congestion cubic --for 300ms",
+        "tool send 127.0.0.1:47311 --flows 2 --congestion cubic --for 300ms --json",
     ));
     let received = server.stop();
     assert_eq!(sent["flows"].as_array().unwrap().len(), 2);
@@ -71,7 +71,16 @@ fn responsiveness_is_measured_against_a_server_and_written_for_flent() {
         file.display()
     );
     let report = json_of(&airpace(&line));
+    let shown = airpace("tool responsiveness 127.0.0.1:47313 --for 2s --connections 3");
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    let first = shown.stdout.lines().next().unwrap();
+    let grades = ["poor", "fair", "good", "excellent"];
+    let begins = |grade: &&str| first.starts_with(&format!("Responsiveness: {grade}, "));
+    assert!(grades.iter().any(begins), "{first}");
+    assert!(first.contains("round trips per minute"), "{first}");
     let served = server.stop();
+    let grade = report["grade"].as_str().unwrap();
+    assert!(grades.contains(&grade), "{report}");
     assert!(report["rpm"].as_f64().unwrap() > 0.0, "{report}");
     let qoo = report["qoo"].as_f64().unwrap();
     assert!((0.0..=100.0).contains(&qoo), "{report}");

@@ -91,6 +91,13 @@ impl StationStatus<'_> {
             reason.push_str("; ");
             reason.push_str(&self.loss(lost));
         }
+        if let Some(trouble) = self.radio_trouble()
+            && !matches!(by, LimitedBy::Passing | LimitedBy::Exempt)
+            && !reason.contains(&trouble)
+        {
+            reason.push_str("; ");
+            reason.push_str(&trouble);
+        }
         if self.is_dry_run && self.recent.granted_bps.is_some() {
             reason.push_str(" (dry run: nothing is held back)");
         }
@@ -218,6 +225,11 @@ impl StationStatus<'_> {
             );
             return (LimitedBy::SensorLost, reason);
         }
+        if let Some(trouble) = self.radio_trouble() {
+            let reason =
+                format!("sensor lost: {trouble}; paced by what is assumed meanwhile, {sent}");
+            return (LimitedBy::SensorLost, reason);
+        }
         let seen = if sensor == Sensor::WaitingTime {
             "only its waiting time is observed, not its frames"
         } else {
@@ -250,13 +262,23 @@ impl StationStatus<'_> {
         ))
     }
 
+    /// What is the matter with the radio near the access point, and what to do, if the station's agent
+    /// does not speak for it anyway.
+    fn radio_trouble(&self) -> Option<String> {
+        let sensor = self.report.map_or(Sensor::None, |report| report.sensor);
+        let radio = self.radio.filter(|_| sensor != Sensor::Agent)?;
+        radio.trouble(self.now)
+    }
+
     /// How a sensor was lost.
     fn loss(&self, lost: LostSensor) -> String {
         let since = self.now.saturating_since(lost.since).as_secs();
         let what = match lost.sensor {
-            Sensor::Agent => "its agent has not reported",
-            Sensor::BlockAck => "the radio near the access point has not heard its frames",
-            _ => "no TCP acknowledgements have shown its frames",
+            Sensor::Agent => format!("its agent has not reported for {since} s"),
+            Sensor::BlockAck => self
+                .radio_trouble()
+                .unwrap_or_else(|| self.radio_silence(since)),
+            _ => format!("no TCP acknowledgements have shown its frames for {since} s"),
         };
         let current = self.report.map_or(Sensor::None, |report| report.sensor);
         let instead = if has_level(current) {
@@ -264,7 +286,19 @@ impl StationStatus<'_> {
         } else {
             String::new()
         };
-        format!("{what} for {since} s{instead}")
+        format!("{what}{instead}")
+    }
+
+    /// What a radio that is up may lack.
+    fn radio_silence(&self, seconds: u64) -> String {
+        let (name, check) = self.radio.map_or_else(Default::default, |radio| {
+            let name = &radio.interface;
+            let check = format!(" (is it on the access point's channel? iw dev {name} info)");
+            (format!(" {name}"), check)
+        });
+        format!(
+            "the radio{name} near the access point has not heard its frames for {seconds} s{check}"
+        )
     }
 }
 

@@ -17,6 +17,7 @@ mod config;
 mod learn;
 mod limit;
 mod medium;
+mod nearby;
 mod news;
 mod observer;
 mod radio;
@@ -31,6 +32,7 @@ mod watch;
 
 pub use config::{InlineConfig, KnownStation, MediumConfig};
 pub use limit::{Limit, LimitedBy};
+pub use nearby::{NearbyRadio, RadioState};
 pub use news::{News, NewsKind};
 pub use observer::Observer;
 pub use radio::RadioCounts;
@@ -77,10 +79,14 @@ pub enum Uplink {
 /// A change of the stations for which frames are to be handed in.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StationChange {
-    /// A station was learnt, or is no longer exempt: its frames are to be handed in.
+    /// A station was learnt: its frames are to be handed in.
     Joined(MacAddr),
-    /// A station has left, or is exempt now: its frames are to pass.
+    /// A station has left: its frames are to pass.
     Left(MacAddr),
+    /// A station that is still there is exempt from now on: its frames are to pass.
+    Exempted(MacAddr),
+    /// A station is no longer exempt: its frames are to be handed in.
+    Readmitted(MacAddr),
 }
 
 /// A frame to send.

@@ -5,6 +5,7 @@
 //! the radio's own clock (TSFT), to which the box's clock is aligned once; its end follows from its
 //! rate and length. Frames without TSFT end when they arrive.
 
+use super::nearby::NearbyRadio;
 use super::{DownlinkFrame, Inline};
 use airpace_core::phy::{DELIMITER_BYTES, LegacyRate, Timing, TxRate};
 use airpace_core::report::SlotReport;
@@ -72,17 +73,6 @@ impl<F: DownlinkFrame> Inline<F> {
             .get(medium)
             .map(|medium| medium.observer.radio.air())
     }
-
-    /// Share of the last slot for which others than the access point and its stations used the air,
-    /// 0 to 1, as far as the radio near the access point has heard; `None` if it has heard nothing
-    /// yet.
-    #[must_use]
-    pub fn air_of_others(&self, medium: usize) -> Option<f64> {
-        let observer = &self.media.get(medium)?.observer;
-        let has_heard = observer.radio.counts().control > 0;
-        let slot_s = observer.slot().as_secs_f64().max(1e-9);
-        has_heard.then(|| (observer.radio.air().others.as_secs_f64() / slot_s).min(1.0))
-    }
 }
 
 /// The radio near one access point.
@@ -97,6 +87,10 @@ pub(super) struct CellRadio {
     aggregate: Option<Aggregate>,
     counts: RadioCounts,
     air: AirUse,
+    /// The interface; `None` until the caller says how it stands.
+    pub(super) nearby: Option<NearbyRadio>,
+    /// When it last showed a frame.
+    pub(super) heard_at: Time,
 }
 
 /// An address that stations of the medium exchange frames with.
@@ -118,6 +112,8 @@ impl CellRadio {
             aggregate: None,
             counts: RadioCounts::default(),
             air: AirUse::default(),
+            nearby: None,
+            heard_at: Time::ZERO,
         }
     }
 
@@ -156,6 +152,7 @@ impl CellRadio {
             self.counts.malformed += 1;
             return;
         };
+        self.heard_at = self.heard_at.max(arrival);
         let fcs = if flags.fcs_at_end() { 0 } else { FCS_BYTES };
         let air_bytes = u32::try_from(length.saturating_sub(start) + fcs).unwrap_or(u32::MAX);
         if let Ok(control) = ControlFrame::parse(frame) {

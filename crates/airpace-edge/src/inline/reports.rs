@@ -34,6 +34,17 @@ impl<F: DownlinkFrame> Inline<F> {
     }
 }
 
+impl<F: DownlinkFrame> Inline<F> {
+    /// Reports of agents, since the start, that did not count because they came too often.
+    #[must_use]
+    pub fn surplus_reports(&self) -> u64 {
+        let media = self.media.iter();
+        media
+            .map(|medium| medium.proxy.counts().surplus_reports)
+            .sum()
+    }
+}
+
 /// Why a report does not count: it has the number of the one before, or its station is not known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RefusedReport;

@@ -1,5 +1,6 @@
 //! The status of stations, and what an operator changes for a single one.
 
+use super::nearby::NearbyRadio;
 use super::news::{News, NewsKind};
 use super::station::{LearntStation, Seat};
 use super::watch::{LostSensor, Recent, SlotView};
@@ -58,6 +59,8 @@ pub struct StationStatus<'a> {
     pub sojourn_p95: Option<Duration>,
     /// The sensor that it has lost, until that is back.
     pub lost: Option<LostSensor>,
+    /// The radio near its access point, if there is one.
+    pub radio: Option<&'a NearbyRadio>,
     /// What the access point's stations have in common.
     pub cell: CellPicture,
 }
@@ -70,7 +73,7 @@ pub struct CellPicture {
     /// The highest PHY rate of one of them, bit/s.
     pub fastest_bps: Option<f64>,
     /// Share of the air that others than the access point and its stations use, 0 to 1; `None`
-    /// without a radio near it.
+    /// without a radio near it that hears.
     pub air_of_others: Option<f64>,
     /// Sum of the stations' shares of the air as they were estimated. Errors can make it exceed 1.
     pub air_of_stations: f64,
@@ -131,6 +134,7 @@ impl<F: DownlinkFrame> Inline<F> {
             sojourn_p50: watch.sojourn(0.5),
             sojourn_p95: watch.sojourn(0.95),
             lost: watch.lost,
+            radio: self.nearby_radio(medium),
             cell,
         }
     }
@@ -247,9 +251,9 @@ impl<F: DownlinkFrame> Inline<F> {
                 .proxy
                 .set_exempt(now, seat.station, is_exempt);
             self.changes.push_back(if is_exempt {
-                StationChange::Left(mac)
+                StationChange::Exempted(mac)
             } else {
-                StationChange::Joined(mac)
+                StationChange::Readmitted(mac)
             });
         }
         true

@@ -171,9 +171,9 @@ fn an_exempt_station_is_known_and_its_frames_pass() {
     assert_eq!(changes(&mut inline), []);
     assert_eq!(inline.name(PHONE), Some("phone"));
     assert!(inline.set_exempt(ms(1), PHONE, false));
-    assert_eq!(changes(&mut inline), [StationChange::Joined(PHONE)]);
+    assert_eq!(changes(&mut inline), [StationChange::Readmitted(PHONE)]);
     assert!(inline.set_exempt(ms(2), PHONE, true));
-    assert_eq!(changes(&mut inline), [StationChange::Left(PHONE)]);
+    assert_eq!(changes(&mut inline), [StationChange::Exempted(PHONE)]);
     assert!(!inline.set_exempt(ms(2), LAPTOP, true), "nobody knows it");
     // The configured name is kept.
     inline.on_name(PHONE, "android-1234");
@@ -365,12 +365,12 @@ fn another_configuration_changes_names_weights_and_exemptions_and_loses_no_frame
     let mut exempt = paced();
     exempt.stations.push(known(1.0, true));
     inline.reconfigure(ms(4), exempt).expect("it is valid");
-    assert_eq!(changes(&mut inline), [StationChange::Left(PHONE)]);
+    assert_eq!(changes(&mut inline), [StationChange::Exempted(PHONE)]);
     assert_eq!(sent + departures(&mut inline, ms(4)).len(), 20);
     // Without a configured name, the station's own holds again.
     inline.reconfigure(ms(5), paced()).expect("it is valid");
     assert_eq!(inline.name(PHONE), Some("android-1234"));
-    assert_eq!(changes(&mut inline), [StationChange::Joined(PHONE)]);
+    assert_eq!(changes(&mut inline), [StationChange::Readmitted(PHONE)]);
 }
 
 #[test]

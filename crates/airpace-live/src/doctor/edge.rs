@@ -38,9 +38,14 @@ pub(super) fn examine(config: &EdgeConfig) -> Vec<Check> {
             .as_deref()
             .map(|name| existing_bridge(name, &config.wan, &access_points, &all)),
     );
-    let wanted = config.ap.iter().filter_map(|ap| ap.radio.as_deref());
+    let mut wanted = config
+        .ap
+        .iter()
+        .filter_map(|ap| ap.radio.as_deref())
+        .peekable();
+    let is_named = wanted.peek().is_some();
     checks.extend(wanted.map(interfaces::monitor));
-    checks.push(interfaces::radios());
+    checks.extend(interfaces::radios_of_box(is_named));
     if let Some(agents) = &config.agents {
         checks.extend(agents.key_source().ok().map(|source| tunnel::key(&source)));
         if !is_in_use {
@@ -54,29 +59,26 @@ pub(super) fn examine(config: &EdgeConfig) -> Vec<Check> {
 
 /// Without a configuration: which ports there are to choose from.
 pub(super) fn examine_any() -> Vec<Check> {
+    let mut checks = Vec::from_iter(interfaces::radios_of_box(false));
     let Some(choice) = suggest_ports() else {
-        return vec![
-            interfaces::radios(),
-            Check::bad(
-                "ports",
-                "fewer than two Ethernet interfaces that are not virtual",
-                "add an interface (a USB adapter will do), or name two: --wan eth0 --ap eth1",
-            ),
-        ];
+        checks.push(Check::bad(
+            "ports",
+            "fewer than two Ethernet interfaces that are not virtual",
+            "add an interface (a USB adapter will do), or name two: --wan eth0 --ap eth1",
+        ));
+        return checks;
     };
     let found = format!(
         "would stand between {} (wired network) and {} (access point)",
         choice.wan,
         choice.access_points.join(", ")
     );
-    vec![
-        interfaces::radios(),
-        Check::good("ports", found).with_advice(format!(
-            "look at these ports: airpace doctor --wan {} --ap {}",
-            choice.wan,
-            choice.access_points.join(" --ap ")
-        )),
-    ]
+    checks.push(Check::good("ports", found).with_advice(format!(
+        "look at these ports: airpace doctor --wan {} --ap {}",
+        choice.wan,
+        choice.access_points.join(" --ap ")
+    )));
+    checks
 }
 
 /// The ports that a box on this machine would have.
@@ -205,7 +207,7 @@ fn plan(config: &EdgeConfig, access_points: &[&str], is_possible: bool, is_in_us
     if !is_possible {
         return Check::good(
             "airpace edge",
-            "would refuse these ports, or do less than it could",
+            "would refuse these ports, or do less than it could, as long as something above is missing",
         );
     }
     let bridge = match (&config.bridge, config.datapath) {

@@ -54,7 +54,11 @@ impl Port<'_> {
                 "plug the cable in at both ends",
             )
         } else {
-            Check::good(name, "down").with_advice("airpace edge switches it on")
+            Check::bad(
+                name,
+                "down, so nobody can tell whether a cable is plugged in",
+                format!("ip link set {} up", self.facts.name),
+            )
         }
     }
 
@@ -169,28 +173,102 @@ fn address_of(interface: &str) -> Option<IpAddr> {
 
 /// A monitor interface that a configuration names.
 pub(super) fn monitor(interface: &str) -> Check {
-    let name = format!("{interface}: monitor");
     let kind = Netlink::open().and_then(|mut link| link.link_type(interface));
-    let make = format!(
-        "iw phy phy0 interface add {interface} type monitor && ip link set {interface} up && iw dev \
-         {interface} set channel 36"
-    );
-    match kind {
-        Ok(RADIOTAP) => Check::good(name, "shows frames with radiotap headers"),
-        Ok(_) => Check::bad(name, "it is not a monitor interface", make),
-        Err(error) => Check::bad(name, error.to_string(), make),
+    let all = all();
+    let facts = all.iter().find(|facts| facts.name == interface);
+    let has_wifi = !probe::radios().unwrap_or_default().is_empty();
+    let kind = kind.map_err(|error| error.to_string());
+    judge_monitor(interface, kind, facts, has_wifi)
+}
+
+/// What stands on a monitor interface of the link type `kind`. `has_wifi` says whether the machine has
+/// a radio to which one can be added.
+fn judge_monitor(
+    interface: &str,
+    kind: Result<u16, String>,
+    facts: Option<&InterfaceFacts>,
+    has_wifi: bool,
+) -> Check {
+    let name = format!("{interface}: monitor");
+    let found = match kind {
+        Ok(RADIOTAP) if facts.is_some_and(|facts| facts.is_up) => {
+            return Check::good(name, "up, shows frames with radiotap headers");
+        }
+        Ok(RADIOTAP) => {
+            return Check::bad(
+                name,
+                "down, so it shows no frames",
+                format!("ip link set {interface} up"),
+            );
+        }
+        Ok(_) => "it is not a monitor interface".to_owned(),
+        Err(error) => error,
+    };
+    if !has_wifi {
+        return Check::bad(
+            name,
+            format!("{found}, and this machine has no Wi-Fi radio that could offer one"),
+            "plug in a Wi-Fi adapter with monitor mode, or leave this interface out of the configuration",
+        );
+    }
+    Check::bad(
+        name,
+        found,
+        format!(
+            "iw phy phy0 interface add {interface} type monitor && ip link set {interface} up && iw dev \
+             {interface} set channel 36"
+        ),
+    )
+}
+
+/// The Wi-Fi radios of the machine that is to be the box, which are of use but not needed. `is_named`
+/// says whether the configuration names monitor interfaces, about which there are checks of their own.
+pub(super) fn radios_of_box(is_named: bool) -> Option<Check> {
+    let radios = probe::radios().unwrap_or_default();
+    if !radios.is_empty() {
+        return Some(describe(&radios));
+    }
+    (!is_named).then(|| {
+        Check::good("Wi-Fi", "no radio, and none is needed").with_advice(
+            "a Wi-Fi adapter in monitor mode, on the access point's channel, would tell more of each \
+             station: airpace edge --radio",
+        )
+    })
+}
+
+/// The Wi-Fi radios of a station, and what its agent sees if it names no monitor interface.
+pub(super) fn radios_of_station(is_named: bool) -> Option<Check> {
+    station_radios(&probe::radios().unwrap_or_default(), is_named)
+}
+
+fn station_radios(radios: &[Radio], is_named: bool) -> Option<Check> {
+    let by_arrival = "frames are told apart by arrival times";
+    match (radios.is_empty(), is_named) {
+        (true, true) => None,
+        (true, false) => Some(Check::good(
+            "Wi-Fi",
+            format!("no radio in this machine: {by_arrival}"),
+        )),
+        (false, true) => Some(describe(radios)),
+        (false, false) => {
+            let check = describe(radios);
+            let found = format!("{}; no monitor is configured: {by_arrival}", check.found);
+            let able = radios.iter().find(|radio| radio.can_monitor);
+            let check = Check::good("Wi-Fi", found);
+            Some(match able {
+                None => check,
+                Some(radio) => check.with_advice(format!(
+                    "a monitor interface tells more: iw phy {} interface add mon0 type monitor && ip \
+                     link set mon0 up, then monitor = \"mon0\"",
+                    radio.name
+                )),
+            })
+        }
     }
 }
 
-/// The Wi-Fi radios, which are of use but not needed.
-pub(super) fn radios() -> Check {
-    let radios = probe::radios().unwrap_or_default();
-    if radios.is_empty() {
-        return Check::good("Wi-Fi", "no radio").with_advice(
-            "a radio on the access point's channel tells more of each station, see --radio",
-        );
-    }
-    let describe = |radio: &Radio| {
+fn describe(radios: &[Radio]) -> Check {
+    let one = |radio: &Radio| {
         let interfaces: Vec<String> = radio
             .interfaces
             .iter()
@@ -212,9 +290,78 @@ pub(super) fn radios() -> Check {
             interfaces.join(", ")
         )
     };
-    let found: Vec<String> = radios.iter().map(describe).collect();
+    let found: Vec<String> = radios.iter().map(one).collect();
     Check::good("Wi-Fi", found.join("; "))
 }
 
 /// How long frames may wait for a process that has stopped, in milliseconds.
 pub(super) const STOPPED_MS: u64 = HEARTBEAT_NS / 1_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(is_up: bool) -> InterfaceFacts {
+        InterfaceFacts {
+            name: "air0".to_owned(),
+            index: 3,
+            is_ethernet: true,
+            kind: None,
+            is_up,
+            is_running: is_up,
+            mtu: 1500,
+            bridge: None,
+            xdp_program: None,
+        }
+    }
+
+    #[test]
+    fn a_port_that_is_down_is_not_ok_and_the_remedy_switches_it_on() {
+        let carrier = |facts: &InterfaceFacts| {
+            let port = Port {
+                facts,
+                radios: &[],
+                is_in_use: false,
+            };
+            port.carrier()
+        };
+        let down = carrier(&facts(false));
+        assert!(!down.ok);
+        assert_eq!(down.remedy.as_deref(), Some("ip link set air0 up"));
+        assert!(carrier(&facts(true)).ok);
+    }
+
+    #[test]
+    fn a_monitor_that_is_down_is_not_ok_and_without_a_radio_none_can_be_added() {
+        let up = judge_monitor("air0", Ok(RADIOTAP), Some(&facts(true)), true);
+        assert!(up.ok, "{up:?}");
+        let down = judge_monitor("air0", Ok(RADIOTAP), Some(&facts(false)), true);
+        assert!(!down.ok);
+        assert_eq!(down.remedy.as_deref(), Some("ip link set air0 up"));
+        let remedy = |has_wifi| {
+            let check = judge_monitor("air0", Err("no such interface".to_owned()), None, has_wifi);
+            assert!(!check.ok);
+            check.remedy.unwrap_or_default()
+        };
+        assert!(remedy(true).contains("iw phy phy0 interface add air0"));
+        assert!(!remedy(false).contains("iw phy") && remedy(false).contains("plug in"));
+    }
+
+    #[test]
+    fn a_station_without_wifi_gets_one_line_that_names_no_wifi_interface() {
+        let check = station_radios(&[], false).expect("one line");
+        assert!(check.ok && check.remedy.is_none(), "{check:?}");
+        assert_eq!(station_radios(&[], true), None);
+        let radio = Radio {
+            name: "phy7".to_owned(),
+            can_monitor: true,
+            interfaces: Vec::new(),
+        };
+        let check = station_radios(&[radio], false).expect("one line");
+        assert!(
+            check
+                .remedy
+                .is_some_and(|advice| advice.contains("iw phy phy7 "))
+        );
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::Check;
 use airpace_net::bridge;
+use airpace_net::inline::InlineOptions;
 use airpace_net::probe::{self, Capability};
 use std::fs;
 
@@ -30,10 +31,11 @@ pub(super) fn kernel() -> Check {
     }
 }
 
-/// What the in-line box needs of the kernel.
-pub(super) fn in_line() -> Vec<Check> {
+/// What the in-line box needs of the kernel to stand between `ports` ports.
+pub(super) fn in_line(ports: usize) -> Vec<Check> {
     vec![
         rights(),
+        memory(ports),
         priority(),
         programs(),
         sockets(),
@@ -69,6 +71,44 @@ pub(super) fn lacking(name: &str, missing: &[&str]) -> Check {
         format!("without {}", missing.join(", ")),
         "run it as root, or as the service of the Debian package, which has these rights",
     )
+}
+
+/// Locked memory: AF_XDP charges its buffers to the limit of the user, unless the process has
+/// CAP_IPC_LOCK (`xdp_umem_account_pages` of the kernel). BPF did so until Linux 5.10, on which the box
+/// does not run anyway.
+fn memory(ports: usize) -> Check {
+    let has_any = probe::has(Capability::IpcLock) || probe::has(Capability::SysResource);
+    // Each port has a socket for each of its queues, so at least one.
+    let needed = InlineOptions::default().socket_bytes() * ports as u64;
+    judge_memory(has_any, probe::locked_memory_limit(), needed)
+}
+
+/// `limit` and `needed` are in bytes; no limit is `None`.
+fn judge_memory(has_any: bool, limit: Option<u64>, needed: u64) -> Check {
+    let name = "locked memory";
+    let mebibytes = |bytes: u64| bytes.div_ceil(1 << 20);
+    match limit {
+        Some(limit) if !has_any && limit < needed => Check::bad(
+            name,
+            format!(
+                "{} MiB at most; the buffers of AF_XDP need {} MiB, and more if the wan port has several \
+                 queues",
+                limit >> 20,
+                mebibytes(needed)
+            ),
+            "give CAP_IPC_LOCK, or raise the limit: LimitMEMLOCK=infinity in the service, or as root in \
+             the shell that starts it: ulimit -l unlimited",
+        ),
+        Some(limit) if !has_any => Check::good(
+            name,
+            format!(
+                "{} MiB at most, of which {} MiB are needed",
+                limit >> 20,
+                mebibytes(needed)
+            ),
+        ),
+        _ => Check::good(name, "not limited"),
+    }
 }
 
 /// Real-time scheduling, which is only of use on a busy machine.
@@ -159,5 +199,22 @@ pub(super) fn clock() -> Check {
         Check::good("clock", "the time of day is plausible")
     } else {
         Check::good("clock", format!("{source}; the time of day is plausible"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_little_locked_memory_is_told_with_both_remedies() {
+        let needed = 16 << 20;
+        let check = judge_memory(false, Some(8 << 20), needed);
+        assert!(!check.ok && check.found.contains("16 MiB"), "{check:?}");
+        let remedy = check.remedy.unwrap_or_default();
+        assert!(remedy.contains("CAP_IPC_LOCK") && remedy.contains("LimitMEMLOCK"));
+        for (has_any, limit) in [(true, Some(0)), (false, None), (false, Some(needed))] {
+            assert!(judge_memory(has_any, limit, needed).ok);
+        }
     }
 }

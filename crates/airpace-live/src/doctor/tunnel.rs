@@ -32,19 +32,11 @@ pub(super) fn agent(config: &AgentConfig) -> Vec<Check> {
     if let Some(file) = config.preshared_key_file.as_deref() {
         checks.push(preshared("the proxy", file, config.proxy_public_key));
     }
-    match &config.monitor {
-        Some(monitor) => {
-            checks.push(rights(&[(Capability::NetRaw, "CAP_NET_RAW")]));
-            checks.push(interfaces::monitor(monitor));
-        }
-        None => checks.push(
-            Check::good("monitor", "none: frames are told apart by arrival times").with_advice(
-                "a monitor interface tells more: iw dev wlan0 interface add mon0 type monitor, then \
-                 monitor = \"mon0\"",
-            ),
-        ),
+    if let Some(monitor) = &config.monitor {
+        checks.push(rights(&[(Capability::NetRaw, "CAP_NET_RAW")]));
+        checks.push(interfaces::monitor(monitor));
     }
-    checks.push(interfaces::radios());
+    checks.extend(interfaces::radios_of_station(config.monitor.is_some()));
     checks
 }
 

@@ -129,7 +129,7 @@ impl RunningEdge {
                 self.setup.path.insert_station(mac.0, false)?;
             }
             StationChange::Left(mac) => {
-                // An exempt station is still there.
+                // It may have come back in the meantime.
                 if !self.inline.knows(mac) {
                     if self.station_log.takes_line(now) {
                         tracing::info!(event = "station-left", station = %MacAddress(mac.0), "left");
@@ -141,6 +141,9 @@ impl RunningEdge {
                 }
                 self.setup.path.remove_station(mac.0)?;
             }
+            // The station was there before and still is, and the exemption was told by itself.
+            StationChange::Exempted(mac) => self.setup.path.remove_station(mac.0)?,
+            StationChange::Readmitted(mac) => self.setup.path.insert_station(mac.0, false)?,
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ pub(crate) mod fuzzing;
 mod headers;
 mod hosts;
 mod inbox;
+mod leftovers;
 mod observe;
 mod operate;
 mod ports;

@@ -1,5 +1,6 @@
 //! Requests of an operator while the box runs.
 
+use super::reports::Reports;
 use super::run::RunningEdge;
 use super::{settings, status};
 use crate::journal::Journal;
@@ -157,6 +158,12 @@ impl RunningEdge {
         Ok(done)
     }
 
+    /// Reports of agents that were refused since the start.
+    fn reports_refused(&self) -> u64 {
+        let refused = self.reports.as_ref().map_or(0, Reports::refused);
+        refused + self.inline.surplus_reports()
+    }
+
     /// Returns the status of the box.
     fn status(&self) -> EdgeStatus {
         let now = self.clock.now();
@@ -198,6 +205,7 @@ impl RunningEdge {
             passed_stale: frames.stale,
             observations_lost: frames.records_lost,
             crowded_out: self.inline.counts().crowded_out,
+            reports_refused: self.reports_refused(),
             rows_left_out: self.rows.left_out(),
             rows_lost: self.journal.lost(),
             unix_s: self.unix_s(now),

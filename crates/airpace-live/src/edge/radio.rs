@@ -3,7 +3,7 @@
 use super::frame::FrameBuf;
 use crate::capture::{Monitor, SNAP};
 use airpace_api::config::EdgeConfig;
-use airpace_edge::inline::Inline;
+use airpace_edge::inline::{Inline, RadioState};
 use airpace_net::clock::{Clock, RealtimeMap};
 use airpace_net::udp::ReceiveBatch;
 use airpace_units::Time;
@@ -40,6 +40,21 @@ pub(super) struct Radios {
     next_doubt: Time,
 }
 
+/// The event that the state of an interface is, after a change.
+fn event(interface: &str, state: RadioState) -> (&'static str, String) {
+    match state {
+        RadioState::Up => ("radio-returned", format!("the radio {interface} is back")),
+        RadioState::Down => (
+            "radio-lost",
+            format!("the radio {interface} is down: ip link set {interface} up"),
+        ),
+        RadioState::Missing => (
+            "radio-lost",
+            format!("the radio {interface} is no longer there"),
+        ),
+    }
+}
+
 /// The radio near one access point.
 struct Radio {
     /// The access point, as numbered in the configuration.
@@ -47,6 +62,8 @@ struct Radio {
     monitor: Monitor,
     /// Slots doubted when that was last looked at.
     doubted_before: u64,
+    /// How the interface stood when that was last told.
+    state: RadioState,
 }
 
 impl Radios {
@@ -66,6 +83,7 @@ impl Radios {
                     medium,
                     monitor,
                     doubted_before: 0,
+                    state: RadioState::Up,
                 });
             }
         }
@@ -83,15 +101,39 @@ impl Radios {
         })
     }
 
-    /// Hands what the radios have heard to the sensors, if it is time.
-    pub(super) fn look(&mut self, now: Time, inline: &mut Inline<FrameBuf>) {
+    /// Hands what the radios have heard to the sensors, if it is time. Returns what an operator should
+    /// know: kind and text of an event for each interface that has gone or come back.
+    pub(super) fn look(
+        &mut self,
+        now: Time,
+        inline: &mut Inline<FrameBuf>,
+    ) -> Vec<(&'static str, String)> {
         if self.radios.is_empty() || now < self.next_look {
-            return;
+            return Vec::new();
         }
         self.next_look = now.saturating_add(LOOK);
-        if now >= self.next_refresh {
+        let is_refresh = now >= self.next_refresh;
+        if is_refresh {
             self.refresh(now, inline);
         }
+        self.receive(now, inline);
+        let mut events = Vec::new();
+        for radio in &mut self.radios {
+            let was_up = radio.state == RadioState::Up;
+            let is_up = radio.monitor.socket().is_some();
+            // One that is down may be removed, which is looked at more rarely.
+            if is_refresh || was_up != is_up {
+                radio.state = radio.monitor.state();
+                let (medium, name) = (radio.medium, radio.monitor.name());
+                inline.on_radio_state(now, medium, name, radio.state);
+                events.extend((was_up != is_up).then(|| event(name, radio.state)));
+            }
+        }
+        events
+    }
+
+    /// Takes the frames that have come.
+    fn receive(&mut self, now: Time, inline: &mut Inline<FrameBuf>) {
         for Radio {
             medium, monitor, ..
         } in &mut self.radios
@@ -123,6 +165,7 @@ impl Radios {
                 medium,
                 monitor,
                 doubted_before,
+                ..
             } = radio;
             monitor.recover();
             let counts = inline.radio_counts(*medium).copied().unwrap_or_default();

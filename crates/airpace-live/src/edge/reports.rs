@@ -132,6 +132,11 @@ impl Reports {
         }
     }
 
+    /// Datagrams and authentic reports that were refused since the start.
+    pub(super) fn refused(&self) -> u64 {
+        self.tunnel.counts().dropped() + self.refused.total()
+    }
+
     /// Takes the datagrams that have come, and hands reports to the box.
     pub(super) fn receive(&mut self, now: Time, inline: &mut Inline<FrameBuf>) {
         // An error of the network, such as an unreachable agent, concerns datagrams sent earlier.

@@ -137,7 +137,7 @@ pub(super) struct RunningEdge {
     pub(super) setup: Setup,
     radios: Radios,
     /// The agents on stations, if any are configured.
-    reports: Option<Reports>,
+    pub(super) reports: Option<Reports>,
     pub(super) journal: Journal,
     pub(super) keys: FlowKeys,
     /// Name of each access point.
@@ -302,7 +302,9 @@ impl RunningEdge {
     /// Passes frames of radios and reports of agents to the state machine.
     fn hear_remote_sensors(&mut self, has_reports: bool) {
         let now = self.clock.now();
-        self.radios.look(now, &mut self.inline);
+        for (kind, text) in self.radios.look(now, &mut self.inline) {
+            self.note(kind, text);
+        }
         if let Some(reports) = &mut self.reports {
             if has_reports {
                 reports.receive(now, &mut self.inline);

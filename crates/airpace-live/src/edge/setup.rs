@@ -2,7 +2,7 @@
 //! again, and taken down.
 
 use super::state::{self, StateFile};
-use super::{settings, socket};
+use super::{leftovers, settings, socket};
 use airpace_api::config::{Datapath, EdgeConfig};
 use airpace_net::bridge::{self, BridgeChoice, BridgeError, BridgeState, Forwarding};
 use airpace_net::clock::Clock;
@@ -42,7 +42,7 @@ impl Setup {
                 config.wan
             );
         }
-        state::remove_orphans();
+        leftovers::remove();
         let taken_over = take_over(config, &ports, &state_file)?;
         if taken_over.is_none() && undo(&config.wan)? {
             tracing::warn!(
@@ -341,12 +341,13 @@ pub fn undo(wan: &str) -> anyhow::Result<bool> {
     }
     let _ = fs::remove_file(socket::socket_file(wan));
     let file = StateFile::of(wan);
-    let Some(state) = file.read()? else {
-        return Ok(false);
-    };
-    state.undo().context("restoring the bridge")?;
-    file.remove()?;
-    Ok(true)
+    let left = file.read()?;
+    if let Some(state) = &left {
+        state.undo().context("restoring the bridge")?;
+        file.remove()?;
+    }
+    leftovers::remove();
+    Ok(left.is_some())
 }
 
 fn warn_of_filters() {

@@ -1,5 +1,6 @@
 //! The Unix socket on which a running box takes requests, and the client's end of it.
 
+use super::leftovers;
 use super::state::{STATE_DIR, prefix};
 use super::waiter::Waiter;
 use airpace_api::operator::{EdgeReply, EdgeRequest};
@@ -216,6 +217,33 @@ impl Client {
     }
 }
 
+/// Returns what a client is answered that sends these bytes, at most as many as a request may have.
+///
+/// # Panics
+/// The system gives no sockets.
+#[cfg(fuzzing)]
+pub(super) fn answers_to(
+    bytes: &[u8],
+    mut answer: impl FnMut(&EdgeRequest) -> EdgeReply,
+) -> Vec<u8> {
+    let (own, mut other) = UnixStream::pair().expect("a pair of sockets");
+    own.set_nonblocking(true).expect("a new socket");
+    // The kernel's buffers hold a request and its answers.
+    let bytes = bytes.get(..MOST_REQUEST_BYTES).unwrap_or(bytes);
+    other.write_all(bytes).expect("there is room");
+    let mut client = Client {
+        stream: own,
+        active_at: Time::ZERO,
+        request: Vec::new(),
+        reply: Vec::new(),
+    };
+    client.serve(&mut answer).expect("it has not gone");
+    drop(client);
+    let mut answers = Vec::new();
+    other.read_to_end(&mut answers).expect("it has ended");
+    answers
+}
+
 /// Returns the path of the socket of the box on the port `wan` of this network namespace.
 pub(super) fn socket_file(wan: &str) -> PathBuf {
     Path::new(STATE_DIR).join(format!("{}{wan}.sock", prefix()))
@@ -230,18 +258,28 @@ pub(crate) fn is_running(wan: &str) -> bool {
 /// one if no port is given, and returns its answer.
 ///
 /// # Errors
-/// No box runs, or several do and none is named; it does not answer within five seconds.
+/// No box runs, or several do and none is named; this user may not ask it; it does not answer within five
+/// seconds.
 pub fn ask(wan: Option<&str>, request: &EdgeRequest) -> anyhow::Result<EdgeReply> {
-    let path = match wan {
-        Some(wan) => socket_file(wan),
-        None => only_socket()?,
+    let running = leftovers::running();
+    let wan = match (wan, running.as_slice()) {
+        (Some(wan), _) => wan,
+        (None, [only]) => only,
+        (None, []) => bail!(none_runs()),
+        (None, several) => bail!(
+            "several boxes run here: choose one by its wan port, --wan {}",
+            several.join(" or --wan ")
+        ),
     };
-    let mut stream = UnixStream::connect(&path).with_context(|| {
-        format!(
-            "no airpace edge runs here: it would take requests at {}",
+    let path = socket_file(wan);
+    let mut stream = match UnixStream::connect(&path) {
+        Ok(stream) => stream,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => bail!(
+            "only root and the group of {} may ask the box on {wan}: run this as root",
             path.display()
-        )
-    })?;
+        ),
+        Err(_) => bail!(not_running(wan, &running)),
+    };
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut line = serde_json::to_vec(request)?;
@@ -269,24 +307,37 @@ pub fn ask(wan: Option<&str>, request: &EdgeRequest) -> anyhow::Result<EdgeReply
     Ok(serde_json::from_str(&reply)?)
 }
 
-/// Returns the socket of the only box that runs in this namespace.
-fn only_socket() -> anyhow::Result<PathBuf> {
-    let prefix = prefix();
-    let mut found = Vec::new();
-    // Without the folder none has ever run.
-    for entry in fs::read_dir(STATE_DIR).into_iter().flatten() {
-        let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.starts_with(&prefix)
-            && name.ends_with(".sock")
-            && UnixStream::connect(&path).is_ok()
-        {
-            found.push(path);
-        }
+/// Why no box can be asked.
+fn none_runs() -> String {
+    let gone = leftovers::of_gone_boxes(None);
+    if gone.is_empty() {
+        return "no airpace edge runs in this network namespace: start one, airpace edge --wan eth0 --ap eth1"
+            .to_owned();
     }
-    match found.len() {
-        0 => bail!("no airpace edge runs in this network namespace"),
-        1 => Ok(found.remove(0)),
-        _ => bail!("several run here: name the port of one, for example --wan eth0"),
+    gone.join(". ")
+}
+
+/// Why the box on the port `wan` cannot be asked, and which ones can. `running` are the ports of these.
+fn not_running(wan: &str, running: &[String]) -> String {
+    let gone = leftovers::of_gone_boxes(Some(wan));
+    if !gone.is_empty() {
+        return gone.join(". ");
+    }
+    let others: Vec<&str> = running.iter().map(String::as_str).collect();
+    match others.as_slice() {
+        [] => format!(
+            "no airpace edge runs with the wan port {wan}. {}",
+            none_runs()
+        ),
+        [other] => format!(
+            "no airpace edge runs with the wan port {wan}. The one that runs here has {other}: use --wan \
+             {other}, or leave --wan out"
+        ),
+        others => format!(
+            "no airpace edge runs with the wan port {wan}. Those that run here have {}: choose one, \
+             --wan {}",
+            others.join(", "),
+            others.join(" or --wan ")
+        ),
     }
 }

@@ -3,10 +3,10 @@
 //!
 //! The files are gone after a restart of the machine, as are the bridge and the programs.
 
-use super::socket;
 use airpace_net::bridge::{BridgeState, PortState};
 use airpace_net::files;
 use airpace_net::netlink::Netlink;
+use airpace_net::netns;
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -24,6 +24,9 @@ const MOST_BRIDGES: u32 = 64;
 /// The bridge as it was before, as it stands in the file.
 #[derive(Serialize, Deserialize)]
 struct StoredState {
+    /// What no other network namespace ever has ([`netns::cookie`]): its number may be used again.
+    #[serde(default)]
+    namespace_cookie: Option<u64>,
     bridge: Option<String>,
     is_ours: bool,
     was_up: bool,
@@ -64,6 +67,7 @@ impl StateFile {
             });
         }
         let stored = StoredState {
+            namespace_cookie: netns::cookie(),
             bridge: bridge.bridge.clone(),
             is_ours: bridge.is_ours,
             was_up: bridge.was_up,
@@ -118,6 +122,11 @@ impl StateFile {
         Ok(None)
     }
 
+    /// Whether a run has left the file, or has it now.
+    pub(super) fn exists(&self) -> bool {
+        self.path.exists()
+    }
+
     /// Removes the file, if it is there.
     pub(super) fn remove(&self) -> anyhow::Result<()> {
         match fs::remove_file(&self.path) {
@@ -129,14 +138,15 @@ impl StateFile {
     }
 }
 
-/// Reads a file that [`StateFile::store`] has written; `None` if there is none.
-fn read(path: &Path) -> anyhow::Result<Option<BridgeState>> {
-    let text = match files::read_text(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.into()),
+/// Reads a file that [`StateFile::store`] has written; `None` if there is none, or if it is that of an
+/// earlier namespace with the number of this one.
+pub(super) fn read(path: &Path) -> anyhow::Result<Option<BridgeState>> {
+    let Some(stored) = stored(path)? else {
+        return Ok(None);
     };
-    let stored: StoredState = serde_json::from_str(&text)?;
+    if is_of_earlier_namespace(&stored) {
+        return Ok(None);
+    }
     let restore = |port: StoredPort| PortState {
         name: port.name,
         was_up: port.was_up,
@@ -149,6 +159,29 @@ fn read(path: &Path) -> anyhow::Result<Option<BridgeState>> {
         was_up: stored.was_up,
         ports: stored.ports.into_iter().map(restore).collect(),
     }))
+}
+
+fn stored(path: &Path) -> anyhow::Result<Option<StoredState>> {
+    match files::read_text(path) {
+        Ok(text) => Ok(Some(serde_json::from_str(&text)?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether a box has written this file, in whatever namespace.
+pub(super) fn is_state_file(path: &Path) -> bool {
+    matches!(stored(path), Ok(Some(_)))
+}
+
+/// Whether a box has written this file in a namespace that is gone and whose number this one has now.
+pub(super) fn is_outlived(path: &Path) -> bool {
+    matches!(stored(path), Ok(Some(stored)) if is_of_earlier_namespace(&stored))
+}
+
+fn is_of_earlier_namespace(stored: &StoredState) -> bool {
+    let other = stored.namespace_cookie.zip(netns::cookie());
+    other.is_some_and(|(then, now)| then != now)
 }
 
 /// The bridges of this namespace whose names are those that boxes give.
@@ -176,47 +209,15 @@ fn bridge_name(number: u32) -> String {
     }
 }
 
-/// Removes what runs have left that were killed and whose ports have all been removed since, such as
-/// those of a USB adapter that was pulled out.
-pub(super) fn remove_orphans() {
-    let Ok(mut link) = Netlink::open() else {
-        return;
-    };
-    // Without the folder none has ever run.
-    for entry in fs::read_dir(STATE_DIR).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let own = name.strip_prefix(&prefix());
-        let Some(wan) = own.and_then(|name| name.strip_suffix(".json")) else {
-            continue;
-        };
-        let Ok(Some(state)) = read(&entry.path()) else {
-            continue;
-        };
-        let is_orphan = state
-            .ports
-            .iter()
-            .all(|port| link.index(&port.name).is_err());
-        if !is_orphan || socket::is_running(wan) {
-            continue;
-        }
-        if let Err(error) = state.undo() {
-            tracing::warn!(event = "leftovers-stay", wan, %error, "what an earlier run has left cannot be removed");
-            continue;
-        }
-        let _ = fs::remove_file(entry.path());
-        let _ = fs::remove_file(socket::socket_file(wan));
-        tracing::info!(
-            event = "leftovers-removed",
-            wan,
-            "what an earlier run has left is removed, its ports no longer exist"
-        );
-    }
-}
-
 /// How the names of this namespace's files begin. Interfaces of different namespaces may share a
 /// name, so the namespace is a part of it.
 pub(super) fn prefix() -> String {
+    format!("edge-{}-", own_namespace().unwrap_or(0))
+}
+
+/// The number of this thread's network namespace; `None` if the kernel does not tell.
+pub(super) fn own_namespace() -> Option<u64> {
     use std::os::unix::fs::MetadataExt as _;
-    let namespace = fs::metadata("/proc/thread-self/ns/net").map_or(0, |file| file.ino());
-    format!("edge-{namespace}-")
+    let file = fs::metadata("/proc/thread-self/ns/net").ok()?;
+    Some(file.ino())
 }

@@ -326,11 +326,18 @@ fn program(ebpf: &mut Ebpf, role: Role) -> Result<&mut Xdp, InlineError> {
     program.try_into().map_err(load_error)
 }
 
-/// Kernels before 5.11 count maps as locked memory, of which an ordinary limit is 64 KiB.
+/// The buffers of AF_XDP count as locked memory, of which an ordinary limit is 8 MiB, and before Linux
+/// 5.11 the maps do as well.
 fn raise_memory_limit() {
-    use nix::sys::resource::{RLIM_INFINITY, Resource, setrlimit};
-    // Without the right to raise it, loading fails with an error of its own where it matters.
-    let _ = setrlimit(Resource::RLIMIT_MEMLOCK, RLIM_INFINITY, RLIM_INFINITY);
+    use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit};
+    let limit = Resource::RLIMIT_MEMLOCK;
+    if setrlimit(limit, RLIM_INFINITY, RLIM_INFINITY).is_ok() {
+        return;
+    }
+    // Without the right to raise the hard limit, what needs more fails with an error of its own.
+    if let Ok((_, hard)) = getrlimit(limit) {
+        let _ = setrlimit(limit, hard, hard);
+    }
 }
 
 fn load_error(error: ProgramError) -> InlineError {

@@ -75,6 +75,11 @@ pub(super) const METRICS: &[Metric<EdgeStatus>] = &[
         |edge| count(edge.crowded_out),
     ),
     counter(
+        "airpace_reports_refused",
+        "Reports of agents that were refused: unknown keys, altered or repeated ones, stations that have not been heard, too many.",
+        |edge| count(edge.reports_refused),
+    ),
+    counter(
         "airpace_telemetry_rows_left_out",
         "Rows that were left out of the telemetry because there were too many.",
         |edge| count(edge.rows_left_out),

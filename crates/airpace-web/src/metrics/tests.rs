@@ -35,6 +35,7 @@ fn status(stations: usize) -> Arc<EdgeStatus> {
         version: "1".to_owned(),
         wan: "eth0".to_owned(),
         sent: 7,
+        reports_refused: 3,
         access_points: vec![ApStatus {
             name: "hall".to_owned(),
             aimed_round_ms: Some(4.0),
@@ -64,6 +65,7 @@ fn values_stand_under_conventional_names_with_base_units() {
         format!("airpace_station_air_share_ratio{labels} 0.25"),
         "# TYPE airpace_frames_sent counter".to_owned(),
         "airpace_frames_sent_total 7.0".to_owned(),
+        "airpace_reports_refused_total 3.0".to_owned(),
         "airpace_ap_aimed_round_seconds{ap=\"hall\"} 0.004".to_owned(),
         "airpace_pacing_suspended 0.0".to_owned(),
     ] {

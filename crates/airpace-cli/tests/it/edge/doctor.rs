@@ -1,6 +1,6 @@
 //! `airpace doctor` between the namespaces of the test bed.
 
-use super::{program, snapshot, start, testbed};
+use super::{eventually, program, snapshot, start, testbed};
 use airpace_lab::bench::edge::EdgeTestbed;
 use serde_json::Value;
 use std::process::Command;
@@ -30,6 +30,7 @@ fn every_obstacle_is_told_with_its_remedy_and_nothing_is_changed() {
     for name in [
         "kernel",
         "rights",
+        "locked memory",
         "bridge",
         "clock",
         "wan: driver",
@@ -66,6 +67,49 @@ fn every_obstacle_is_told_with_its_remedy_and_nothing_is_changed() {
     assert!(remedy("ap0: bridging").contains("ip address add 10.1.2.3/PREFIX dev br0"));
     assert_eq!(remedy("MTU of the ports"), "ip link set wan mtu 1500");
     assert!(remedy("wan: MTU").contains("unpaced"));
+}
+
+#[test]
+fn a_port_that_is_down_is_missing_until_it_is_switched_on() {
+    let Some(bed) = testbed(1, 1500) else { return };
+    let ports = ["--wan", "wan", "--ap", "ap0"];
+    let mut link = bed.middle.netlink().unwrap();
+    link.set_down("ap0").unwrap();
+    let (code, report) = doctor(&bed, &ports);
+    let carrier = check(&report, "ap0: carrier");
+    assert_eq!((code, &carrier["ok"]), (Some(1), &false.into()));
+    assert_eq!(carrier["remedy"], "ip link set ap0 up");
+    link.set_up("ap0").unwrap();
+    eventually("the port has a carrier", || {
+        let (_, report) = doctor(&bed, &ports);
+        check(&report, "ap0: carrier")["ok"] == true
+    });
+}
+
+#[test]
+fn without_a_radio_one_line_speaks_of_wifi() {
+    let Some(bed) = testbed(1, 1500) else { return };
+    // A machine with a radio in this namespace has more to say.
+    let (_, report) = doctor(&bed, &["--wan", "wan", "--ap", "ap0"]);
+    let lines = |report: &Value| {
+        let checks = report["checks"].as_array().unwrap().clone();
+        let mut text = checks.iter().map(|check| check.to_string().to_lowercase());
+        let is_about = |line: &String| line.contains("wi-fi") || line.contains("iw phy");
+        text.by_ref().filter(is_about).count()
+    };
+    assert_eq!(lines(&report), 1, "{report:#}");
+    let config = std::env::temp_dir().join(format!("airpace-doctor-{}.toml", std::process::id()));
+    std::fs::write(
+        &config,
+        "wan = \"wan\"\n[[ap]]\nports = [\"ap0\"]\nradio = \"air0\"\n",
+    )
+    .unwrap();
+    let (code, report) = doctor(&bed, &[config.to_str().unwrap()]);
+    std::fs::remove_file(&config).unwrap();
+    assert_eq!(code, Some(1));
+    assert_eq!(lines(&report), 1, "{report:#}");
+    let remedy = &check(&report, "air0: monitor")["remedy"];
+    assert!(!remedy.as_str().unwrap().contains("iw phy"), "{remedy}");
 }
 
 #[test]

@@ -1,10 +1,18 @@
 //! What an operator sees of a running box: limits and their reasons, events, the aim, and who may ask.
 
-use super::{airpace, edge, eventually, own_file, start, testbed, traffic};
+use super::{NATIVE, airpace, edge, eventually, own_file, program, start, testbed, traffic};
+use crate::shared::folder;
 use airpace_lab::bench::edge::EdgeTestbed;
+use airpace_net::tun::{Tun, TunConfig};
+use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// Link type of a monitor interface with radiotap headers (`linux/if_arp.h`).
+const ARPHRD_IEEE80211_RADIOTAP: u16 = 803;
 
 const LIMITS: [&str; 10] = [
     "sender",
@@ -66,6 +74,75 @@ fn the_status_says_what_limits_each_station_and_what_has_happened() {
     assert_eq!(code, Some(0), "{text}");
     for words in ["limited by", "02:00:00:00:01:00: exempt", "station-joined"] {
         assert!(text.contains(words), "{words}: {text}");
+    }
+}
+
+/// A box with a radio. Dropping it kills it.
+struct WithRadio(Child);
+
+impl WithRadio {
+    fn start(bed: &EdgeTestbed, folder: &Path) -> Self {
+        // The last table of the configuration is that of the access point.
+        let config = bed.configuration(NATIVE) + "radio = \"air0\"\n";
+        let file = folder.join("edge.toml");
+        fs::write(&file, config).unwrap();
+        let mut command = Command::new(program());
+        command.args(["edge", "--config"]).arg(&file);
+        command.stderr(Stdio::null());
+        let process = Self(bed.middle.spawn(command).unwrap());
+        eventually("the box with a radio runs", || {
+            airpace(bed, &["status"]).0 == Some(0)
+        });
+        process
+    }
+}
+
+impl Drop for WithRadio {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_radio_that_goes_down_or_away_is_named_with_the_remedy() {
+    let Some(bed) = testbed(1, 1500) else { return };
+    // Shows whether this kernel runs XDP programs.
+    let Some(mut plain) = start(&bed, "") else {
+        return;
+    };
+    plain.signal(Signal::SIGTERM).unwrap();
+    plain.wait().unwrap();
+    let monitor = TunConfig::link("air0").with_link_type(ARPHRD_IEEE80211_RADIOTAP);
+    let radio = bed.middle.run(|| Tun::open(&monitor)).unwrap().unwrap();
+    let mut link = bed.middle.netlink().unwrap();
+    link.set_up("air0").unwrap();
+    let folder = folder("edge-radio");
+    let _process = WithRadio::start(&bed, folder.path());
+    let reason = || {
+        // Traffic keeps the station known.
+        drop(traffic(&bed));
+        let shown = status(&bed);
+        assert_eq!(shown["aps"][0]["air_of_others"], Value::Null);
+        let reason = &shown["aps"][0]["stations"][0]["reason"];
+        reason.as_str().unwrap().to_owned()
+    };
+    assert!(!reason().contains("near the access point has been"));
+    link.set_down("air0").unwrap();
+    eventually("the radio is down", || {
+        reason().contains("(ip link set air0 up)")
+    });
+    link.set_up("air0").unwrap();
+    eventually("the radio is back", || {
+        !reason().contains("ip link set air0")
+    });
+    drop(radio);
+    eventually("the radio is missing", || {
+        reason().contains("the radio air0 near the access point has been missing")
+    });
+    let kinds = kinds(&status(&bed));
+    for kind in ["radio-lost", "radio-returned"] {
+        assert!(kinds.iter().any(|known| known == kind), "{kind}: {kinds:?}");
     }
 }
 

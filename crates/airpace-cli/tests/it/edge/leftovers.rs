@@ -1,14 +1,16 @@
 //! What other runs and operators leave behind: files that cannot be used, ports that are gone, other
 //! boxes, connections that nobody uses, pipes under the names of files.
 
-use super::{NATIVE, edge, eventually, own_file, program, start, testbed};
+use super::{NATIVE, airpace, edge, eventually, own_file, program, start, testbed};
 use airpace_api::operator::EdgeRequest;
 use airpace_lab::bench::edge::EdgeTestbed;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
+use serde_json::Value;
 use std::fs;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 const ARGUMENTS: [&str; 4] = ["--wan", "wan", "--ap", "ap0"];
@@ -194,4 +196,162 @@ fn pipes_and_folders_under_the_names_of_files_are_refused_and_stop_nothing() {
     assert!(code == Some(1) && text.contains("a pipe"), "{text}");
     bed.ask(&EdgeRequest::Status).unwrap();
     fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_wrong_wan_port_is_answered_with_those_of_the_boxes_that_run() {
+    let Some(bed) = testbed(1, 1500) else { return };
+    let Some(_first) = start(&bed, "") else {
+        return;
+    };
+    let station = "02:00:00:00:01:00";
+    let requests: [&[&str]; 5] = [
+        &["status", "--wan", "eth7"],
+        &["edge", "status", "--wan", "eth7"],
+        &["edge", "reload", "--wan", "eth7"],
+        &["edge", "exempt", station, "--wan", "eth7"],
+        &["edge", "aim", "balanced", "--wan", "eth7"],
+    ];
+    for request in requests {
+        let (code, text) = airpace(&bed, request);
+        assert_eq!(code, Some(1), "{text}");
+        for words in ["with the wan port eth7", "use --wan wan"] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        assert!(!text.contains("os error"), "{text}");
+    }
+    let second = SecondBox::start(&bed, "wan2", "ap9");
+    let (code, text) = airpace(&bed, &["status", "--wan", "eth7"]);
+    let choice = "--wan wan or --wan wan2";
+    assert!(code == Some(1) && text.contains(choice), "{text}");
+    let (code, text) = airpace(&bed, &["status"]);
+    assert!(code == Some(1) && text.contains(choice), "{text}");
+    second.end();
+}
+
+#[test]
+fn after_a_kill_the_status_says_where_traffic_passes_and_how_to_go_on() {
+    let Some(bed) = testbed(1, 1500) else { return };
+    let Some(mut killed) = start(&bed, "") else {
+        return;
+    };
+    killed.signal(Signal::SIGKILL).unwrap();
+    killed.wait().unwrap();
+    for request in [&["status"][..], &["status", "--wan", "wan"]] {
+        let (code, text) = airpace(&bed, request);
+        assert_eq!(code, Some(1), "{text}");
+        for words in [
+            "airpace edge on wan is gone",
+            "passes in its bridge airpace-br, unpaced",
+            "Start it again",
+            "`airpace edge --wan wan --undo`",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+    }
+    run(&bed, "ip link set ap0 nomaster");
+    let (_, text) = airpace(&bed, &["status"]);
+    assert!(text.contains("no longer as it was"), "{text}");
+    let (code, text) = edge(&bed, &["--wan", "wan", "--undo"]);
+    assert!(code == Some(0) && text.contains("restored"), "{text}");
+    let (_, text) = airpace(&bed, &["status"]);
+    assert!(text.contains("no airpace edge runs"), "{text}");
+}
+
+#[test]
+fn files_of_namespaces_that_are_gone_are_removed_and_no_others() {
+    if airpace_net::netns::in_use().is_none() {
+        eprintln!("SKIPPED, NOTHING WAS TESTED: not all processes can be seen");
+        return;
+    }
+    let Some(bed) = testbed(1, 1500) else { return };
+    let Some(mut living) = start(&bed, "") else {
+        return;
+    };
+    let folder = Path::new("/run/airpace");
+    // No network namespace has this number, and each test run has ports of its own.
+    let own = |ending: &str| folder.join(format!("edge-1-t{}.{ending}", std::process::id()));
+    let content = fs::read(own_file(&bed, "wan", "json")).unwrap();
+    let fill = || {
+        fs::write(own("json"), &content).unwrap();
+        fs::write(own("json.new"), "{").unwrap();
+        let _ = fs::remove_file(own("sock"));
+        drop(UnixListener::bind(own("sock")).unwrap());
+    };
+    let foreign = own("txt");
+    fs::write(&foreign, "").unwrap();
+    let unusable = folder.join(format!("edge-1-u{}.json", std::process::id()));
+    fs::write(&unusable, "not what a box writes").unwrap();
+    let answered = folder.join(format!("edge-1-v{}.sock", std::process::id()));
+    let _ = fs::remove_file(&answered);
+    let listener = UnixListener::bind(&answered).unwrap();
+    let is_clean = || {
+        ["json", "json.new", "sock"]
+            .iter()
+            .all(|end| !own(end).exists())
+    };
+
+    let Some(other) = testbed(1, 1500) else {
+        return;
+    };
+    fill();
+    let Some(mut process) = start(&other, "") else {
+        return;
+    };
+    assert!(is_clean(), "a start removes them");
+    process.signal(Signal::SIGTERM).unwrap();
+    process.wait().unwrap();
+    fill();
+    assert_eq!(edge(&other, &["--wan", "wan", "--undo"]).0, Some(0));
+    assert!(is_clean(), "so does --undo");
+
+    for kept in [&foreign, &unusable, &answered] {
+        assert!(kept.exists(), "{}", kept.display());
+        fs::remove_file(kept).unwrap();
+    }
+    drop(listener);
+    bed.ask(&EdgeRequest::Status).unwrap();
+    assert!(own_file(&bed, "wan", "json").exists());
+    living.signal(Signal::SIGTERM).unwrap();
+    assert_eq!(living.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_socket_without_a_box_goes_when_another_box_starts() {
+    let Some(bed) = testbed(1, 1500) else { return };
+    let dead = own_file(&bed, "eth7", "sock");
+    fs::create_dir_all("/run/airpace").unwrap();
+    drop(UnixListener::bind(&dead).unwrap());
+    let started = start(&bed, "");
+    assert!(!dead.exists() || started.is_none());
+    let _ = fs::remove_file(&dead);
+}
+
+#[test]
+fn a_file_of_an_earlier_namespace_with_the_same_number_is_not_taken_for_ones_own() {
+    let Some(bed) = testbed(1, 1500) else { return };
+    let Some(mut process) = start(&bed, "") else {
+        return;
+    };
+    let file = own_file(&bed, "wan", "json");
+    let mut state: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    process.signal(Signal::SIGTERM).unwrap();
+    process.wait().unwrap();
+    let Some(cookie) = state["namespace_cookie"].as_u64() else {
+        eprintln!("SKIPPED, NOTHING WAS TESTED: the kernel tells no cookie");
+        return;
+    };
+    state["namespace_cookie"] = (cookie + 1).into();
+    // Restoring this would take the port down.
+    state["ports"][0]["was_up"] = false.into();
+    fs::write(&file, state.to_string()).unwrap();
+    let (_, text) = airpace(&bed, &["status"]);
+    assert!(text.contains("no airpace edge runs"), "{text}");
+    let (code, text) = edge(&bed, &["--wan", "wan", "--undo"]);
+    assert!(
+        code == Some(0) && text.contains("nothing to undo"),
+        "{text}"
+    );
+    assert!(!file.exists());
+    assert!(links(&bed).contains("wan"), "{}", links(&bed));
 }

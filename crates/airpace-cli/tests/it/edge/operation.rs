@@ -7,6 +7,7 @@ use airpace_lab::bench::edge::{EdgeProcess, EdgeTestbed, pause};
 use core::time::Duration;
 use nix::sys::signal::Signal;
 use std::fs;
+use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
@@ -64,6 +65,32 @@ fn reloading_and_exempting_lose_no_packet() {
     let counts = bed.ask(&EdgeRequest::Status).unwrap().status;
     let (sent, log) = (arrivals.sent, process.log());
     assert_eq!(lost, 0, "of {sent} packets\n{counts:?}\n{log}");
+}
+
+#[test]
+fn a_station_whose_exemption_ends_has_not_come_anew() {
+    let Some(bed) = testbed(1, 1500) else { return };
+    let Some(process) = start(&bed, "") else {
+        return;
+    };
+    drop(traffic(&bed));
+    let joined = || process.log().matches(" joined station=").count();
+    let before = joined();
+    assert!(before > 0, "{}", process.log());
+    for arguments in [
+        &["exempt", "02:00:00:00:01:00"][..],
+        &["exempt", "02:00:00:00:01:00", "--off"],
+    ] {
+        assert_eq!(edge(&bed, arguments).0, Some(0));
+    }
+    drop(traffic(&bed));
+    assert_eq!(joined(), before, "{}", process.log());
+    assert!(
+        !process.log().contains(" left station="),
+        "{}",
+        process.log()
+    );
+    assert!(!bed.status().unwrap()[0].1.exempt);
 }
 
 #[test]
@@ -214,6 +241,11 @@ fn refused_reports_are_told_to_the_operator_of_the_box() {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut agent = bed.middle.spawn(command).unwrap();
     let is_told = logs(&process, "\"reports-refused\"");
+    let refused = || {
+        let reply = bed.ask(&EdgeRequest::Status).unwrap();
+        reply.status.unwrap().reports_refused
+    };
+    assert!(refused() > 0, "unheard reports count");
     agent.kill().unwrap();
     agent.wait().unwrap();
     let log = process.log();
@@ -222,4 +254,10 @@ fn refused_reports_are_told_to_the_operator_of_the_box() {
     let record: serde_json::Value = serde_json::from_str(line.unwrap()).unwrap();
     assert!(record["unheard"].as_u64().unwrap() > 0, "{record}");
     assert_eq!(record["malformed"], 0, "{record}");
+    let before = refused();
+    bed.middle
+        .run(|| UdpSocket::bind("127.0.0.1:0")?.send_to(&[7; 72], "127.0.0.1:51900"))
+        .unwrap()
+        .unwrap();
+    super::eventually("forged datagrams count", || refused() > before);
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::inline::{CellPicture, Recent};
+use crate::inline::{CellPicture, NearbyRadio, RadioState, Recent};
 use crate::proxy::{Mode, RejectedReports};
 use airpace_core::control::AirEstimate;
 use airpace_core::report::SlotReport;
@@ -51,6 +51,7 @@ fn paced(report: &SlotReport) -> StationStatus<'_> {
         sojourn_p50: None,
         sojourn_p95: None,
         lost: None,
+        radio: None,
         cell: CellPicture {
             active: 2,
             ..CellPicture::default()
@@ -220,6 +221,65 @@ fn a_lost_sensor_limits_while_nothing_replaces_it_and_is_told_in_any_case() {
         since: Time::ZERO,
     });
     assert!(!idle.limit(None).reason.contains("TCP"));
+}
+
+#[test]
+fn a_radio_that_is_away_is_named_with_the_remedy_whatever_limits() {
+    let down = NearbyRadio {
+        interface: "air0".to_owned(),
+        state: RadioState::Down,
+        since: Time::from_millis(48_000),
+    };
+    let missing = NearbyRadio {
+        state: RadioState::Missing,
+        ..down.clone()
+    };
+    let up = NearbyRadio {
+        state: RadioState::Up,
+        ..down.clone()
+    };
+    let words = ["air0", "down for 12 s", "ip link set air0 up"];
+    let unseen = report(Sensor::None, None);
+    let mut station = paced(&unseen);
+    station.radio = Some(&down);
+    // It was never heard by the radio, so it has lost nothing.
+    assert_limit(&station, LimitedBy::SensorLost, &words);
+    station.lost = Some(LostSensor {
+        sensor: Sensor::BlockAck,
+        since: Time::from_millis(50_000),
+    });
+    assert_limit(&station, LimitedBy::SensorLost, &words);
+    let reason = station.limit(None).reason;
+    assert_eq!(reason.matches("air0 near").count(), 1, "{reason}");
+    station.radio = Some(&missing);
+    let words_missing = ["air0", "missing for 12 s", "iw phy phy0 interface add air0"];
+    assert_limit(&station, LimitedBy::SensorLost, &words_missing);
+    station.radio = Some(&up);
+    let words_up = [
+        "radio air0",
+        "not heard its frames for 10 s",
+        "iw dev air0 info",
+    ];
+    assert_limit(&station, LimitedBy::SensorLost, &words_up);
+
+    let replaced = report(Sensor::AckBurst, None);
+    let mut station = paced(&replaced);
+    station.radio = Some(&down);
+    assert_limit(&station, LimitedBy::FairShare, &words);
+    let mut station = unhurried(&replaced, 5e6);
+    station.radio = Some(&down);
+    assert_limit(&station, LimitedBy::Sender, &words);
+    let mut idle = unhurried(&unseen, 0.0);
+    idle.radio = Some(&down);
+    assert_limit(&idle, LimitedBy::Idle, &words);
+    let by_agent = report(Sensor::Agent, None);
+    let mut station = paced(&by_agent);
+    station.radio = Some(&down);
+    let reason = station.limit(None).reason;
+    assert!(
+        !reason.contains("air0"),
+        "its agent speaks for it: {reason}"
+    );
 }
 
 #[test]

@@ -264,6 +264,25 @@ fn what_neighbours_send_is_air_that_others_use_and_no_station() {
 }
 
 #[test]
+fn a_radio_that_is_away_or_silent_tells_nothing_of_the_air_of_others() {
+    let mut cell = Cell::new(&[(PHONE, BSSID)]);
+    cell.run(ms(0), ms(2_000), true);
+    assert!(cell.inline.air_of_others(0).is_some());
+    for state in [RadioState::Down, RadioState::Missing] {
+        cell.inline.on_radio_state(ms(2_000), 0, "air0", state);
+        assert_eq!(cell.inline.air_of_others(0), None);
+        assert_eq!(cell.inline.cell(0).air_of_others, None);
+    }
+    let radio = cell.inline.nearby_radio(0).expect("it was told").clone();
+    assert_eq!((radio.interface.as_str(), radio.since), ("air0", ms(2_000)));
+    cell.inline
+        .on_radio_state(ms(2_000), 0, "air0", RadioState::Up);
+    assert!(cell.inline.air_of_others(0).is_some());
+    cell.run(ms(2_000), ms(13_000), false);
+    assert_eq!(cell.inline.air_of_others(0), None, "up, and on no channel");
+}
+
+#[test]
 fn a_radio_that_falls_silent_gives_way_to_what_passes_the_box() {
     let mut cell = Cell::new(&[(PHONE, BSSID)]);
     cell.stations[0].acknowledges = true;

@@ -2,7 +2,7 @@
 
 use super::server::{LOAD, PROBE, RECORD};
 use super::{Interval, Report, Settings};
-use crate::quality::Probes;
+use crate::quality::{Grade, Probes};
 use crate::stats::Samples;
 use crate::tool::socket::{connect_tcp, readable_until};
 use crate::tool::{Stop, WAKE};
@@ -343,12 +343,15 @@ impl<'a> Progress<'a> {
         let goodput: Vec<f64> = self.last_intervals().map(|i| i.goodput_mbps).collect();
         let quantiles = |ms: &[f64]| ms.iter().copied().collect::<Samples>().quantiles();
         let requirement = &self.settings.requirement;
+        let goodput_mbps = mean(&goodput).unwrap_or(0.0);
+        let responsiveness = probes.responsiveness();
         Report {
             settings: self.settings.clone(),
-            responsiveness: probes.responsiveness(),
+            grade: responsiveness.rpm.map(Grade::of),
+            responsiveness,
             is_stable: self.is_responsiveness_stable(),
-            goodput_mbps: mean(&goodput).unwrap_or(0.0),
-            qoo: requirement.score(&probes.request_ms, probe_loss),
+            goodput_mbps,
+            qoo: requirement.score(&probes.request_ms, probe_loss, Some(goodput_mbps)),
             probe_loss,
             connect_ms: quantiles(&probes.connect_ms),
             request_ms: quantiles(&probes.request_ms),

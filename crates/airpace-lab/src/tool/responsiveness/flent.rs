@@ -140,6 +140,7 @@ mod tests {
         Report {
             settings: Settings::new(([192, 0, 2, 1], 5201).into()),
             responsiveness: Responsiveness::default(),
+            grade: None,
             is_stable: true,
             goodput_mbps: 55.0,
             qoo: Some(93.0),

@@ -11,7 +11,7 @@ pub mod server;
 pub use client::measure;
 pub use server::serve;
 
-use crate::quality::{Requirement, Responsiveness};
+use crate::quality::{Grade, Requirement, Responsiveness};
 use crate::results::Quantiles;
 use serde::Serialize;
 use std::net::SocketAddr;
@@ -70,6 +70,8 @@ pub struct Report {
     /// Responsiveness in the last intervals, in round trips per minute.
     #[serde(flatten)]
     pub responsiveness: Responsiveness,
+    /// The category of `rpm`.
+    pub grade: Option<Grade>,
     /// Whether goodput and responsiveness were stable at the end.
     pub is_stable: bool,
     /// Mean goodput of the last intervals, Mbit/s.
