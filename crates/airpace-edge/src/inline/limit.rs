@@ -135,12 +135,22 @@ impl StationStatus<'_> {
         if self.is_paced(granted_bps) {
             return self.paced_limit(granted_bps);
         }
-        let reason = format!(
-            "the sender has no more to send: {} of {} that it may have",
-            rate(sent_bps),
-            rate(granted_bps)
-        );
+        let cause = if self.is_steady() {
+            // A sender that finds its path's rate and leaves no queue, as BBR does, cannot be told from
+            // one that has no more to send.
+            "no more comes from the wired side, and no queue stands there: the server sends no more, or a \
+             link on its way is full"
+        } else {
+            "the sender has no more to send"
+        };
+        let (sent, granted) = (rate(sent_bps), rate(granted_bps));
+        let reason = format!("{cause}: {sent} of {granted} that it may have");
         (LimitedBy::Sender, reason)
+    }
+
+    /// Whether packets come all the time.
+    fn is_steady(&self) -> bool {
+        self.recent.active_share >= STEADY_SHARE && self.recent.sent_bps >= BUSY_BPS
     }
 
     /// Whether the pacer holds packets back.
@@ -176,10 +186,9 @@ impl StationStatus<'_> {
     fn wired_limit(&self, granted_bps: f64) -> Option<String> {
         let recent = &self.recent;
         let trip = recent.wired?;
-        let is_steady = recent.active_share >= STEADY_SHARE && recent.sent_bps >= BUSY_BPS;
         let is_long = trip.excess() >= WIRED_EXCESS.max(trip.smallest);
         let is_full = recent.sent_bps >= FULL_SHARE * granted_bps;
-        (is_steady && is_long && !is_full).then(|| {
+        (self.is_steady() && is_long && !is_full).then(|| {
             format!(
                 "the bottleneck is on the wired side, before the box: round trips to the server take \
                  {:.0} ms there, {:.0} ms of them in a queue, and only {} of {} arrive",

@@ -155,13 +155,14 @@ fn a_queue_on_the_wired_side_is_told_apart_from_a_sender_with_pauses() {
     let words = ["180 ms", "165 ms", "30 Mbit/s of 96 Mbit/s"];
     assert_limit(&station, LimitedBy::Backhaul, &words);
     station.recent.active_share = 0.4;
-    assert_limit(&station, LimitedBy::Sender, &[]);
+    assert_limit(&station, LimitedBy::Sender, &["no more to send"]);
     station.recent.active_share = 1.0;
     station.recent.wired = Some(WiredRoundTrip {
         time: Duration::from_millis(180),
         smallest: Duration::from_millis(150),
     });
-    assert_limit(&station, LimitedBy::Sender, &[]);
+    let words = ["a link on its way is full", "30 Mbit/s of 96 Mbit/s"];
+    assert_limit(&station, LimitedBy::Sender, &words);
 }
 
 #[test]
