@@ -15,6 +15,7 @@ mod alike;
 mod foreign;
 mod intercept;
 mod round;
+mod steady;
 #[cfg(test)]
 mod tests;
 
@@ -27,6 +28,7 @@ use core::time::Duration;
 use foreign::Foreign;
 use intercept::{Line, intercept};
 use round::{DEFAULT_BYTES, FrameMeans, Others, RoundPart, Transit, UnseenPart};
+use steady::{Observed, Ratio, steady};
 
 /// Median wait in seconds from which a station of which only the waiting times are known gets less.
 const LONG_WAIT_S: f64 = 0.008;
@@ -80,6 +82,8 @@ struct Assumed {
     observed: Option<FrameMeans>,
     /// How its transits depend on the level.
     line: Line,
+    /// Its airtime per bit over many frames.
+    ratio: Ratio,
 }
 
 impl AssumeRates {
@@ -106,6 +110,7 @@ impl AssumeRates {
                     bps: FIRST_BPS,
                     observed: None,
                     line: Line::default(),
+                    ratio: Ratio::default(),
                 };
                 self.assumed.insert(idx, (station, first));
                 idx
@@ -135,7 +140,8 @@ impl AssumeRates {
             has_upload: self.has_upload(),
             foreign_share: self.foreign.share,
         };
-        let division = round::divide(&parts, &others, self.overhead_s, self.common_s);
+        let mut division = round::divide(&parts, &others, self.overhead_s, self.common_s);
+        self.keep_ratios(&parts, &mut division.packet_s);
         if let Some(share) = division.foreign_share {
             self.foreign.observe(share, frames_per_station(&parts));
         }
@@ -178,6 +184,34 @@ impl AssumeRates {
             }
         }
         round::unseen_packet_s(&parts, &others, self.overhead_s, self.common_s)
+    }
+
+    /// Lets the ratios between the airtimes per packet change slowly.
+    fn keep_ratios(&mut self, parts: &[RoundPart], packet_s: &mut [Option<f64>]) {
+        let mut slots: Vec<(usize, Ratio)> = Vec::new();
+        for (idx, part) in parts.iter().enumerate() {
+            if part.is_observed() && part.sample.frames > 0.0 && packet_s[idx].is_some() {
+                slots.push((idx, self.assumed(part.station).ratio));
+            }
+        }
+        let mut observed: Vec<Observed<'_>> = slots
+            .iter_mut()
+            .filter_map(|(idx, ratio)| {
+                let part = &parts[*idx];
+                Some(Observed {
+                    ratio,
+                    seconds: part.sample.frames * part.frame.round_s,
+                    bps: part.frame.level / part.frame.round_s * part.bits(),
+                    per_bit_s: packet_s[*idx]? / part.bits(),
+                })
+            })
+            .collect();
+        steady(&mut observed);
+        let steadied: Vec<f64> = observed.iter().map(|station| station.per_bit_s).collect();
+        for ((idx, ratio), per_bit_s) in slots.into_iter().zip(steadied) {
+            packet_s[idx] = Some(per_bit_s * parts[idx].bits());
+            self.assumed(parts[idx].station).ratio = ratio;
+        }
     }
 
     /// Share of the time that the packets in frames take by the rates known or assumed so far.
