@@ -1,5 +1,6 @@
 //! The simulator against stored results of ns-3.
 
+use airpace_papers::ns3::neighbours;
 use airpace_papers::ns3::{Case, Load, Row, Setting, reference, rows, simulate};
 use airpace_sim::mac::QueueScope;
 use std::collections::BTreeMap;
@@ -81,4 +82,19 @@ fn the_simulator_agrees_with_ns3() {
     let missed: Vec<&Row> = compared.iter().filter(|row| !row.within).collect();
     assert!(missed.is_empty(), "{missed:#?}");
     assert!(compared.len() > 300, "{} comparisons", compared.len());
+}
+
+#[test]
+fn neighbours_share_the_channel_as_in_ns3() {
+    let rows = neighbours::compare(&neighbours::stored().unwrap()).unwrap();
+    for row in &rows {
+        eprintln!(
+            "{} {:<28} ns-3 {:8.2}, airpace {:8.2} ({:+6.1} %)",
+            row.family,
+            row.setting,
+            row.ns3,
+            row.airpace,
+            row.difference * 100.0
+        );
+    }
 }
