@@ -275,7 +275,7 @@ impl NeighboursRun {
         }
         Ok(MacConfig {
             timing: Timing::Ns3,
-            hearing: propagation.hearing(),
+            hearing: propagation.powers(None),
             ..MacConfig::new(radios, links)
         })
     }

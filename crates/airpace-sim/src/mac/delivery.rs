@@ -2,7 +2,9 @@
 //! is told of both.
 
 use super::exchange::{Exchange, Work};
+use super::field::{Field, MpduClock, Wanted};
 use super::flight::Flight;
+use super::link::Link;
 use super::window::Fate;
 use super::{DropReason, FrameRecord, Mac, Mpdu, Output, RadioId};
 use airpace_core::packet::Packet;
@@ -39,6 +41,33 @@ struct Address {
     category: AccessCategory,
 }
 
+/// A data frame that others overlap, as its receiver gets it.
+struct Overlapped<'f> {
+    field: &'f mut Field,
+    wanted: Wanted,
+    clock: MpduClock,
+}
+
+impl<'f> Overlapped<'f> {
+    /// The frame that has just ended; `None` if nothing overlaps it.
+    fn of(field: &'f mut Field, exchange: &Exchange, flight: &Flight, link: &Link) -> Option<Self> {
+        let rate = flight.built.rate;
+        let wanted = link.wanted(exchange.begun, field.overlapped()?);
+        let clock = MpduClock::new(exchange.begun + field.preamble(rate), rate);
+        Some(Self {
+            field,
+            wanted,
+            clock,
+        })
+    }
+
+    /// Whether the next MPDU, of `bytes`, is lost.
+    fn loses(&mut self, link: &mut Link, bytes: u32) -> bool {
+        let span = self.clock.next(bytes);
+        link.loses_overlapped(bytes, self.field, &self.wanted, span)
+    }
+}
+
 impl<P: Packet + Clone> Mac<P> {
     /// The data PPDU has ended: draws which of its MPDUs are decoded and hands out its record and
     /// what it carried. Returns how many MPDUs were decoded.
@@ -47,7 +76,10 @@ impl<P: Packet + Clone> Mac<P> {
         let lane = path.lane_mut(flight.lane);
         let link = &mut self.links[flight.link.index()];
         let mut record = flight.record(exchange, link.from, link.to, self.next_ampdu);
-        record.collided = !clean;
+        record.collided = match &self.air.field {
+            Some(field) => field.is_disturbed(),
+            None => !clean,
+        };
         self.next_ampdu = self.next_ampdu.wrapping_add(1);
         // The record comes before the packets, but is complete only when their fate is known.
         let index = self.outputs.len();
@@ -60,7 +92,13 @@ impl<P: Packet + Clone> Mac<P> {
         };
         let mut tell = |fate: Fate<P>| outputs.push_back(fate.output(at, address));
         link.receive(exchange.begun, flight.built.rate);
-        let lost = |bytes| !clean || link.loses(bytes);
+        let field = self.air.field.as_deref_mut();
+        let mut overlapped = field.and_then(|field| Overlapped::of(field, exchange, flight, link));
+        let lost = |bytes| match &mut overlapped {
+            _ if !clean => true,
+            Some(overlapped) => overlapped.loses(link, bytes),
+            None => link.loses(bytes),
+        };
         let number = flight.built.number;
         let decoded = lane
             .window

@@ -1,19 +1,16 @@
 //! A frame exchange on the air: RTS, CTS, data and the answer to it, each SIFS after the other.
 
 use super::Mac;
-use super::air::EndingPpdu;
+use super::air::{EndingPpdu, RX_START_DELAY};
 use super::compose::TxopRoom;
 use super::delivery::Ending;
+use super::field::Content;
 use super::flight::Flight;
 use super::ids::{AccessFunctionId, Transmitter, ViewId};
 use crate::radio::RadioId;
 use airpace_core::packet::Packet;
 use airpace_units::Time;
 use core::time::Duration;
-
-/// Time from the beginning of a PPDU until it is noticed (aRxPHYStartDelay of OFDM, table 17-21).
-/// The reset of a NAV that was set by an RTS waits for it (10.3.2.4).
-const RX_START_DELAY: Duration = Duration::from_micros(20);
 
 /// What is on the air, or follows after SIFS.
 #[derive(Clone, Copy, Debug)]
@@ -111,8 +108,18 @@ impl<P: Packet + Clone> Mac<P> {
             airtime.control += duration;
         }
         let end = at + duration;
+        let rules = &self.rules;
         self.air
-            .begin_ppdu(Transmitter::Radio(transmitter), at, end);
+            .begin_ppdu(Transmitter::Radio(transmitter), at, end, || match ppdu {
+                Ppdu::Rts => rules.rts_content(flight.built.rate),
+                Ppdu::Cts => rules.cts_content(flight.built.rate),
+                Ppdu::Data => Content {
+                    rate: flight.built.rate,
+                    mpdus: flight.built.mpdus,
+                    bytes: flight.built.mpdu_bytes,
+                },
+                Ppdu::Answer => rules.answer_content(&flight.built),
+            });
         self.exchanges.push(Exchange {
             at: end,
             begun: at,
@@ -156,7 +163,7 @@ impl<P: Packet + Clone> Mac<P> {
     }
 
     /// The PPDU of `exchange` ends; its header says that the exchange goes on for `announced`.
-    /// Returns whether it reached the radios of the view `receiver` undisturbed.
+    /// Returns whether it reached the radios of the view `receiver`; see [`super::air::Air::end_ppdu`].
     pub(super) fn end_ppdu(
         &mut self,
         exchange: &Exchange,
@@ -176,6 +183,7 @@ impl<P: Packet + Clone> Mac<P> {
             begun: exchange.begun,
             end: exchange.at,
             announced,
+            is_data: matches!(exchange.work, Work::Ends(Ppdu::Data, _)),
         };
         self.air.end_ppdu(&ppdu, receiver)
     }
@@ -193,7 +201,7 @@ impl<P: Packet + Clone> Mac<P> {
         let (_, receiver) = self.views_of(&flight);
         let (sifs, cts) = (self.rules.medium.sifs(), self.rules.cts(flight.built.rate));
         let reserved = self.air.view(receiver).is_reserved(exchange.at);
-        // Radios that hear no data after the RTS may reset their NAV after this time (10.3.2.4).
+        // Radios that notice no data after the RTS may reset their NAV after this time (10.3.2.4).
         // Those that do hear it learn of the rest of the exchange from its header.
         let announced = 2 * sifs + cts + RX_START_DELAY + 2 * self.rules.medium.slot();
         let clean = self.end_ppdu(exchange, announced, receiver);
@@ -236,6 +244,8 @@ impl<P: Packet + Clone> Mac<P> {
         let answer = self.rules.medium.sifs() + flight.built.response;
         let clean = self.end_ppdu(exchange, answer, receiver);
         let decoded = self.receive(exchange, flight, clean);
+        self.air
+            .end_reception(receiver, exchange.at, answer, decoded > 0);
         if decoded == 0 {
             self.conclude(flight, Ending::unanswered(exchange.at));
         } else if self.air.is_shared_by_all() {
@@ -266,7 +276,9 @@ impl<P: Packet + Clone> Mac<P> {
     fn end_group_frame(&mut self, exchange: &Exchange, flight: &Flight) {
         let (_, receiver) = self.views_of(flight);
         let clean = self.end_ppdu(exchange, Duration::ZERO, receiver);
-        self.receive(exchange, flight, clean);
+        let decoded = self.receive(exchange, flight, clean);
+        self.air
+            .end_reception(receiver, exchange.at, Duration::ZERO, decoded > 0);
         self.conclude(
             flight,
             Ending {

@@ -1,10 +1,12 @@
 //! How a data frame is assembled, and what limits it.
 
 use super::RadioConfig;
+use super::field::Content;
 use airpace_core::packet::Packet;
 use airpace_core::phy::{
-    ACK_BYTES, AmpduLimits, DELIMITER_BYTES, Edca, FCS_BYTES, LLC_BYTES, LegacyRate, Medium,
-    QOS_HEADER_BYTES, Response, Standard, Timing, TxRate, control_rate, mpdu_bytes, subframe_bytes,
+    ACK_BYTES, AmpduLimits, BLOCK_ACK_256_BYTES, BLOCK_ACK_BYTES, DELIMITER_BYTES, Edca, FCS_BYTES,
+    LLC_BYTES, LegacyRate, Medium, QOS_HEADER_BYTES, Response, Standard, Timing, TxRate,
+    control_rate, mpdu_bytes, subframe_bytes,
 };
 use airpace_units::BitRate;
 use core::time::Duration;
@@ -95,6 +97,24 @@ impl Rules {
 
     pub(super) fn cts(&self, rate: TxRate) -> Duration {
         self.control(rate, CTS_BYTES)
+    }
+
+    pub(super) fn rts_content(&self, rate: TxRate) -> Content {
+        Content::single(TxRate::legacy(control_rate(rate)), RTS_BYTES)
+    }
+
+    pub(super) fn cts_content(&self, rate: TxRate) -> Content {
+        Content::single(TxRate::legacy(control_rate(rate)), CTS_BYTES)
+    }
+
+    /// The (block) acknowledgement of a frame.
+    pub(super) fn answer_content(&self, built: &Built) -> Content {
+        let bytes = match built.mpdus {
+            0 | 1 => ACK_BYTES,
+            2..=BLOCK_ACK_WINDOW => BLOCK_ACK_BYTES,
+            _ => BLOCK_ACK_256_BYTES,
+        };
+        Content::single(TxRate::legacy(control_rate(built.rate)), bytes)
     }
 
     /// Duration of the answer to `mpdus` MPDUs with consecutive sequence numbers.

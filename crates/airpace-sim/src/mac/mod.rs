@@ -68,6 +68,7 @@ mod datagram;
 mod delivery;
 mod enqueue;
 mod exchange;
+mod field;
 mod flight;
 mod frame;
 mod ids;
@@ -82,7 +83,7 @@ mod tests;
 mod view;
 mod window;
 
-pub use crate::radio::{Hearing, RadioId, Relation};
+pub use crate::radio::{Capture, Hearing, RadioId, ReceivedPowers, ReceptionRules, Relation};
 pub use cell::{ACCESS_POINT, CellConfig, RateChange, StationConfig, ends, station_of};
 pub use config::{
     Beacon, ConfigError, LinkConfig, MacConfig, Neighbours, Noise, Quality, RadioConfig, Signal,
@@ -156,7 +157,7 @@ impl<P: Packet + Clone> Mac<P> {
             in_order: config.in_order,
         };
         let radios = config.radios.len();
-        let (air, views) = Air::new(config.medium, &config.hearing, radios, &config.links);
+        let (air, views) = Air::new(&config, seed);
         let mut mac = Self {
             rules,
             seed,
