@@ -23,6 +23,11 @@ const COLUMNS: &str = "family,run,layout,distance_m,side,station_m,exponent,mcs,
 warm_s,duration_s,goodput_mbps,total_goodput_mbps,mpdu_fail_share,no_answer_share";
 /// UDP payload of a packet, bytes.
 const PAYLOAD_BYTES: u32 = 1_470;
+/// Flows begin at different times within this span, about the longest frame. Cells that do not
+/// sense each other repeat their frames in nearly the same time, so that they keep the offset from
+/// each other for seconds; if they began together they would lose frames to each other that they do
+/// not lose in ns-3.
+const START_WITHIN: Duration = Duration::from_millis(5);
 /// Packets that a source keeps under way; the ns-3 program refills its queues to as many.
 const WINDOW: u32 = 192;
 
@@ -190,7 +195,7 @@ impl NeighboursRun {
     pub fn world(&self) -> anyhow::Result<WorldConfig> {
         let (positions, ends) = self.radios();
         let nodes = positions.len() as u32;
-        let flow = |&(from, to): &(RadioId, RadioId)| FlowConfig {
+        let flow = |(index, &(from, to)): (usize, &(RadioId, RadioId))| FlowConfig {
             from: NodeId(from.0),
             to: NodeId(to.0),
             category: AccessCategory::BestEffort,
@@ -198,7 +203,7 @@ impl NeighboursRun {
                 payload: PAYLOAD_BYTES,
                 window: WINDOW,
             },
-            start: Time::ZERO,
+            start: Time::ZERO + START_WITHIN.mul_f64(self.phase(index)),
             stop: None,
         };
         Ok(WorldConfig {
@@ -208,7 +213,7 @@ impl NeighboursRun {
             slot: None,
             nodes,
             keys: Vec::new(),
-            flows: ends.iter().map(flow).collect(),
+            flows: ends.iter().enumerate().map(flow).collect(),
             channels: vec![ChannelConfig {
                 mac: self.mac(&positions, &ends)?,
                 nodes: (0..nodes).map(NodeId).collect(),
@@ -219,6 +224,11 @@ impl NeighboursRun {
             changes: Vec::new(),
             record: Record::default(),
         })
+    }
+
+    /// When a flow begins, as a share of [`START_WITHIN`]: a golden ratio sequence.
+    fn phase(&self, flow: usize) -> f64 {
+        (0.618_033_988_75 * (flow as f64 + 1.37 * self.seed as f64)).fract()
     }
 
     fn mac(
@@ -276,6 +286,10 @@ impl NeighboursRun {
         Ok(MacConfig {
             timing: Timing::Ns3,
             hearing: propagation.powers(None),
+            block_ack_requests: self.requests,
+            endless_retries: true,
+            // Its limit of 7 counts the repetitions.
+            retry_limit: 8,
             ..MacConfig::new(radios, links)
         })
     }

@@ -5,11 +5,12 @@ use super::exchange::{Exchange, Work};
 use super::field::{Field, MpduClock, Wanted};
 use super::flight::Flight;
 use super::link::Link;
-use super::window::Fate;
+use super::window::{Fate, TryLimit};
 use super::{DropReason, FrameRecord, Mac, Mpdu, Output, RadioId};
 use airpace_core::packet::Packet;
 use airpace_core::phy::AccessCategory;
 use airpace_units::Time;
+use core::time::Duration;
 
 /// How an exchange ended.
 #[derive(Clone, Copy, Debug)]
@@ -20,15 +21,29 @@ pub(super) struct Ending {
     pub(super) known: Time,
     /// Whether its sender got an answer to the data.
     pub(super) answered: bool,
+    /// Whether the data were sent; not if RTS met no answer.
+    pub(super) is_sent: bool,
 }
 
+/// For how long a sender asks for a block ack (ns-3 asks for 500 ms, the lifetime of its MPDUs).
+const REQUESTS_LAST: Duration = Duration::from_millis(500);
+
 impl Ending {
-    /// Without an answer.
+    /// Without an answer to the data.
     pub(super) const fn unanswered(at: Time) -> Self {
         Self {
             at,
             known: at,
             answered: false,
+            is_sent: true,
+        }
+    }
+
+    /// Without data, because RTS met no answer.
+    pub(super) const fn withheld(at: Time) -> Self {
+        Self {
+            is_sent: false,
+            ..Self::unanswered(at)
         }
     }
 }
@@ -136,8 +151,12 @@ impl<P: Packet + Clone> Mac<P> {
             at,
             known,
             answered,
+            is_sent,
         } = ending;
         let function = flight.function;
+        if is_sent && !answered && self.may_ask(flight, at) {
+            return self.ask(flight, at);
+        }
         let path = &mut self.radios[function.radio.index()].paths[function.category];
         let link = &mut self.links[flight.link.index()];
         let address = Address {
@@ -148,13 +167,16 @@ impl<P: Packet + Clone> Mac<P> {
         let outputs = &mut self.outputs;
         let tell = |fate: Fate<P>| outputs.push_back(fate.output(known, address));
         // A group-addressed frame has one try.
-        let tries = if link.group {
-            1
-        } else {
-            self.rules.retry_limit
+        let tries = TryLimit {
+            limit: if link.group {
+                1
+            } else {
+                self.rules.retry_limit
+            },
+            counts_answered: link.group || !self.rules.endless_retries,
         };
         let window = &mut path.lane_mut(flight.lane).window;
-        let settled = window.settle(flight.built.number, answered, tries, tell);
+        let settled = window.settle(flight.built.number, answered, &tries, tell);
         path.settled(flight.lane, settled.packets);
         link.adaptation.on_result(at, &flight.result(settled.acked));
         let spent = if answered {
@@ -174,6 +196,29 @@ impl<P: Packet + Clone> Mac<P> {
         } else {
             self.back_off(at, function, done);
         }
+    }
+}
+
+impl<P: Packet + Clone> Mac<P> {
+    /// Whether the sender of a frame whose block ack it has missed asks for it.
+    fn may_ask(&self, flight: &Flight, at: Time) -> bool {
+        let lasts = flight.missed.is_none_or(|since| at < since + REQUESTS_LAST);
+        self.rules.block_ack_requests && flight.built.mpdus > 1 && lasts
+    }
+
+    /// The sender asks for the block ack when it wins the channel next. Its contention window
+    /// doubles as after any frame without an answer, and falls back when the retry limit is reached
+    /// (QSRC, 10.23.2.2), although the sender goes on asking.
+    fn ask(&mut self, flight: &Flight, at: Time) {
+        let function = flight.function;
+        let path = &mut self.radios[function.radio.index()].paths[function.category];
+        path.put_request(Flight {
+            txop_end: None,
+            missed: flight.missed.or(Some(at)),
+            ..*flight
+        });
+        let spent = self.count_unanswered(flight.link);
+        self.back_off(at, function, spent);
     }
 }
 

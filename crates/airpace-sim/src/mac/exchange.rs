@@ -43,6 +43,8 @@ pub(super) enum Ppdu {
     Rts,
     Cts,
     Data,
+    /// A block-ack request.
+    Request,
     /// Acknowledgement or block acknowledgement.
     Answer,
 }
@@ -61,6 +63,9 @@ impl<P: Packet + Clone> Mac<P> {
         let radio = &mut self.radios[function.radio.index()];
         let txop = radio.config.edca(function.category).txop;
         let path = &mut radio.paths[function.category];
+        if let Some(flight) = path.take_request() {
+            return self.begin_ppdu(Ppdu::Request, flight, at);
+        }
         let flight = if path.composes_ahead() {
             path.take_composed()
         } else {
@@ -99,6 +104,7 @@ impl<P: Packet + Clone> Mac<P> {
             Ppdu::Rts => self.rules.rts(flight.built.rate),
             Ppdu::Cts => self.rules.cts(flight.built.rate),
             Ppdu::Data => flight.built.ppdu,
+            Ppdu::Request => self.rules.request(flight.built.rate),
             Ppdu::Answer => flight.built.response,
         };
         let airtime = &mut self.radios[transmitter.index()].airtime;
@@ -118,6 +124,7 @@ impl<P: Packet + Clone> Mac<P> {
                     mpdus: flight.built.mpdus,
                     bytes: flight.built.mpdu_bytes,
                 },
+                Ppdu::Request => rules.request_content(flight.built.rate),
                 Ppdu::Answer => rules.answer_content(&flight.built),
             });
         self.exchanges.push(Exchange {
@@ -130,7 +137,7 @@ impl<P: Packet + Clone> Mac<P> {
     /// The radio that sends a PPDU of an exchange.
     fn transmitter(&self, ppdu: Ppdu, flight: &Flight) -> RadioId {
         match ppdu {
-            Ppdu::Rts | Ppdu::Data => flight.function.radio,
+            Ppdu::Rts | Ppdu::Data | Ppdu::Request => flight.function.radio,
             Ppdu::Cts | Ppdu::Answer => self.links[flight.link.index()].to,
         }
     }
@@ -148,6 +155,7 @@ impl<P: Packet + Clone> Mac<P> {
             Work::Ends(Ppdu::Rts, flight) => self.end_rts(&exchange, flight),
             Work::Ends(Ppdu::Cts, flight) => self.end_cts(&exchange, flight),
             Work::Ends(Ppdu::Data, flight) => self.end_data(&exchange, &flight),
+            Work::Ends(Ppdu::Request, flight) => self.end_request(&exchange, &flight),
             Work::Ends(Ppdu::Answer, flight) => self.end_answer(&exchange, &flight),
             Work::NextBegins(flight) => self.continue_txop(&flight, at),
         }
@@ -212,7 +220,7 @@ impl<P: Packet + Clone> Mac<P> {
             self.after_sifs(exchange.at, Work::Begins(Ppdu::Cts, flight));
         } else {
             self.withhold(&flight, rts);
-            self.conclude(&flight, Ending::unanswered(exchange.at));
+            self.conclude(&flight, Ending::withheld(exchange.at));
         }
     }
 
@@ -223,7 +231,7 @@ impl<P: Packet + Clone> Mac<P> {
             self.after_sifs(exchange.at, Work::Begins(Ppdu::Data, flight));
         } else {
             self.withhold(&flight, flight.protection);
-            self.conclude(&flight, Ending::unanswered(exchange.at));
+            self.conclude(&flight, Ending::withheld(exchange.at));
         }
     }
 
@@ -248,7 +256,28 @@ impl<P: Packet + Clone> Mac<P> {
             .end_reception(receiver, exchange.at, answer, decoded > 0);
         if decoded == 0 {
             self.conclude(flight, Ending::unanswered(exchange.at));
-        } else if self.air.is_shared_by_all() {
+        } else {
+            self.answer(exchange, flight);
+        }
+    }
+
+    /// A block-ack request has ended.
+    fn end_request(&mut self, exchange: &Exchange, flight: &Flight) {
+        let (_, receiver) = self.views_of(flight);
+        let answer = self.rules.medium.sifs() + flight.built.response;
+        let function = flight.function;
+        let request = self.rules.request(flight.built.rate);
+        self.radios[function.radio.index()].paths[function.category].charge(flight.lane, request);
+        if self.end_ppdu(exchange, answer, receiver) {
+            self.answer(exchange, flight);
+        } else {
+            self.conclude(flight, Ending::unanswered(exchange.at));
+        }
+    }
+
+    /// The receiver answers the PPDU of `exchange`.
+    fn answer(&mut self, exchange: &Exchange, flight: &Flight) {
+        if self.air.is_shared_by_all() {
             // Everybody has heard the announcement: nothing can disturb the answer, and nothing
             // happens before it ends. So the end of the exchange is known now, and the answer needs
             // no step of its own.
@@ -261,9 +290,10 @@ impl<P: Packet + Clone> Mac<P> {
             self.conclude(
                 flight,
                 Ending {
-                    at: exchange.at + answer,
+                    at: exchange.at + self.rules.medium.sifs() + flight.built.response,
                     known: exchange.at,
                     answered: true,
+                    is_sent: true,
                 },
             );
         } else {
@@ -285,6 +315,7 @@ impl<P: Packet + Clone> Mac<P> {
                 at: exchange.at,
                 known: exchange.at,
                 answered: true,
+                is_sent: true,
             },
         );
     }
@@ -298,6 +329,7 @@ impl<P: Packet + Clone> Mac<P> {
                 at: exchange.at,
                 known: exchange.at,
                 answered,
+                is_sent: true,
             },
         );
     }

@@ -17,6 +17,8 @@ const AMSDU_SUBFRAME_HEADER_BYTES: u32 = 14;
 const RTS_BYTES: u32 = 20;
 /// CTS with its FCS (9.3.1.3), as long as an ack.
 const CTS_BYTES: u32 = ACK_BYTES;
+/// Compressed block-ack request with its FCS (9.3.1.7).
+const REQUEST_BYTES: u32 = 24;
 /// Longest MPDU that an HT A-MPDU may contain (9.7.3).
 const HT_AMPDU_MPDU_BYTES: u32 = 4_095;
 /// Longest MPDU of VHT and HE (tables 9-25 and 9-26).
@@ -31,6 +33,8 @@ pub(super) struct Rules {
     pub(super) medium: Medium,
     pub(super) timing: Timing,
     pub(super) retry_limit: u8,
+    pub(super) block_ack_requests: bool,
+    pub(super) endless_retries: bool,
     pub(super) monitor: bool,
     pub(super) in_order: bool,
 }
@@ -115,6 +119,14 @@ impl Rules {
             _ => BLOCK_ACK_256_BYTES,
         };
         Content::single(TxRate::legacy(control_rate(built.rate)), bytes)
+    }
+
+    pub(super) fn request(&self, rate: TxRate) -> Duration {
+        self.control(rate, REQUEST_BYTES)
+    }
+
+    pub(super) fn request_content(&self, rate: TxRate) -> Content {
+        Content::single(TxRate::legacy(control_rate(rate)), REQUEST_BYTES)
     }
 
     /// Duration of the answer to `mpdus` MPDUs with consecutive sequence numbers.

@@ -153,6 +153,8 @@ impl<P: Packet + Clone> Mac<P> {
             medium: config.medium,
             timing: config.timing,
             retry_limit: config.retry_limit,
+            block_ack_requests: config.block_ack_requests,
+            endless_retries: config.endless_retries,
             monitor: config.monitor,
             in_order: config.in_order,
         };
