@@ -3,16 +3,20 @@
 //! The results of ns-3 3.44 are stored in `validation/ns3/reference/neighbours.csv`, one run per
 //! line; here the same layouts are run in this project's simulator. All flows are saturated.
 
+mod bars;
+
+pub use bars::starving;
+
 use super::report::Row;
 use airpace_core::phy::{AccessCategory, GuardInterval, Standard, Timing, TxRate, Width};
 use airpace_sim::channel::{self, Channel, PathLoss, Position};
 use airpace_sim::mac::{
-    Beacon, LinkConfig, MacConfig, PathConfig, QueueLimit, QueueScope, RadioConfig, RadioId,
+    Beacon, LinkConfig, MacConfig, PathConfig, Quality, QueueLimit, QueueScope, RadioConfig,
+    RadioId, Signal,
 };
 use airpace_sim::world::{ChannelConfig, FlowConfig, NodeId, Record, Traffic, World, WorldConfig};
 use airpace_units::Time;
 use anyhow::{Context as _, ensure};
-use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -276,9 +280,7 @@ impl NeighboursRun {
         for &(from, to) in ends {
             for (from, to) in [(from, to), (to, from)] {
                 links.push(LinkConfig {
-                    quality: airpace_sim::mac::Quality::of(airpace_sim::mac::Signal::Channel(
-                        propagation.link(from, to),
-                    )),
+                    quality: Quality::of(Signal::Channel(propagation.link(from, to))),
                     ..LinkConfig::new(from, to, rate)
                 });
             }
@@ -311,83 +313,39 @@ impl NeighboursRun {
     }
 }
 
-/// Greatest difference of a total.
-const TOTAL_BAR: f64 = 0.10;
-/// Greatest difference of a station, and of one that is hidden and sends no requests.
-const STATION_BAR: f64 = 0.10;
-const HIDDEN_STATION_BAR: f64 = 0.15;
-/// A station with less than this share of the best one's goodput starves.
-const STARVING: f64 = 0.1;
-
 /// Runs the settings and compares them: a row for the total of each setting, and one for each
 /// station. Both simulators' figures are means over the stored seeds.
 ///
 /// # Errors
 /// A setting that the simulator refuses.
 pub fn compare(runs: &[NeighboursRun]) -> anyhow::Result<Vec<Row>> {
-    let mut settings: BTreeMap<(usize, &str), Vec<&NeighboursRun>> = BTreeMap::new();
-    let mut order = BTreeMap::new();
-    for run in runs {
-        let next = order.len();
-        let place = *order.entry(&run.name).or_insert(next);
-        settings.entry((place, &run.name)).or_default().push(run);
-    }
     let mut rows = Vec::new();
-    for runs in settings.values() {
-        let theirs = mean(runs.iter().map(|run| run.goodput_mbps.clone()));
+    for runs in settings(runs) {
         let mut ours = Vec::new();
-        for run in runs {
+        for run in &runs {
             ours.push(run.simulate()?);
         }
-        rows.extend(setting_rows(runs[0], &theirs, &mean(ours.into_iter())));
+        rows.extend(bars::rows(&runs, &mean(&ours)));
     }
     Ok(rows)
 }
 
-/// Means over several runs, flow by flow.
-fn mean(runs: impl ExactSizeIterator<Item = Vec<f64>>) -> Vec<f64> {
-    let count = runs.len() as f64;
-    let mut sums: Vec<f64> = Vec::new();
+/// The runs of each setting, in the order of the settings.
+fn settings(runs: &[NeighboursRun]) -> Vec<Vec<&NeighboursRun>> {
+    let mut settings: Vec<Vec<&NeighboursRun>> = Vec::new();
     for run in runs {
-        sums.resize(run.len(), 0.0);
-        for (sum, value) in sums.iter_mut().zip(run) {
-            *sum += value / count;
+        let known = settings.iter_mut().find(|known| known[0].name == run.name);
+        match known {
+            Some(known) => known.push(run),
+            None => settings.push(vec![run]),
         }
     }
-    sums
+    settings
 }
 
-fn setting_rows(run: &NeighboursRun, theirs: &[f64], ours: &[f64]) -> Vec<Row> {
-    let row = |which: &str, theirs: f64, ours: f64, bar: f64| {
-        Row::new(
-            &run.family,
-            format!("{}{which}", run.name),
-            "goodput_mbps",
-            theirs,
-            ours,
-            Some(bar),
-            None,
-        )
-    };
-    let total = row("", theirs.iter().sum(), ours.iter().sum(), TOTAL_BAR);
-    let mut rows = vec![total];
-    let bar = if run.layout == Layout::Uplink && !run.requests {
-        HIDDEN_STATION_BAR
-    } else {
-        STATION_BAR
-    };
-    for (number, (&theirs, &ours)) in theirs.iter().zip(ours).enumerate() {
-        rows.push(row(&format!(": station {number}"), theirs, ours, bar));
-    }
-    rows
-}
-
-/// The stations of a setting that starve, by number: those with less than a tenth of the goodput
-/// of the best.
-#[must_use]
-pub fn starving(goodput_mbps: &[f64]) -> Vec<usize> {
-    let best = goodput_mbps.iter().copied().fold(0.0, f64::max);
-    (0..goodput_mbps.len())
-        .filter(|&station| goodput_mbps[station] < STARVING * best)
-        .collect()
+/// Means over several runs, flow by flow.
+fn mean(runs: &[Vec<f64>]) -> Vec<f64> {
+    let flows = runs.first().map_or(0, Vec::len);
+    let over = |flow: usize| runs.iter().map(|run| run[flow]).sum::<f64>() / runs.len() as f64;
+    (0..flows).map(over).collect()
 }

@@ -86,9 +86,9 @@ section! {
         edca: EdcaSet = nested,
         /// What decides whether an MPDU is decoded.
         error_model: ErrorModel = default("snr"),
-        /// What becomes of frames that overlap. The default is "sinr" only for nodes at several
-        /// places, with `error_model = "snr"`, among which there are several access points or
-        /// nodes out of each other's range.
+        /// What becomes of frames that overlap. The default is "sinr" with `error_model =
+        /// "snr"`, if any node has a `position`, `within` or a `distance` other than the usual one,
+        /// and there are several access points or nodes out of each other's range.
         reception: Option<Reception> = optional("\"sinr\" among neighbours, else \"collide\""),
         /// Whether a receiver leaves a frame for one that begins within the next 16 µs and is more
         /// than 5 dB stronger; only with `reception = "sinr"`.

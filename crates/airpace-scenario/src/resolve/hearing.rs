@@ -1,7 +1,7 @@
 //! Who hears whom on a channel, and what becomes of frames that overlap.
 
 use super::air::Air;
-use crate::file::{ErrorModel as ErrorModelName, NodeKind, Reception};
+use crate::file::{ErrorModel as ErrorModelName, Node, NodeKind, Reception};
 use airpace_config::document::{KeyError, refuse};
 use airpace_config::quantity::Length;
 use airpace_sim::channel;
@@ -71,12 +71,13 @@ impl Air<'_> {
         access_points.count() > 1
     }
 
-    /// Whether not all nodes stand at one place, as they do without positions.
+    /// Whether the scenario says where any of the nodes stands.
     fn has_positions(&self, members: &[usize]) -> bool {
-        let position = |&member: &usize| self.network.members[member].position;
-        let mut positions = members.iter().map(position);
-        let first = positions.next();
-        positions.any(|position| Some(position) != first)
+        let usual = Node::default().distance;
+        members.iter().any(|&member| {
+            let node = self.network.table(member);
+            node.position.is_some() || node.within.is_some() || node.distance != usual
+        })
     }
 }
 
