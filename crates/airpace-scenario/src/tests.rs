@@ -2,6 +2,7 @@ mod bottleneck;
 mod l4s;
 mod observed;
 mod radio;
+mod reception;
 mod reports;
 mod store;
 mod sweep;

@@ -3,6 +3,12 @@
 //! The MAC ([`crate::mac`]) and the model of propagation ([`crate::channel`]) both build on these
 //! types, so that the latter can say who hears whom without knowing the former.
 
+mod powers;
+
+pub use powers::{Capture, ReceivedPowers, ReceptionRules};
+
+pub(crate) use powers::milliwatts_of;
+
 use core::fmt;
 
 /// A radio among those that share a channel, numbered from zero.
@@ -33,13 +39,13 @@ impl fmt::Display for RadioId {
 }
 
 /// Who hears whom. A radio always hears its own transmissions.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub enum Hearing {
-    /// Every radio senses, decodes and disturbs every other: there are no hidden nodes and there is
-    /// no capture.
+    /// Every radio senses, decodes and disturbs every other: there are no hidden nodes, and frames
+    /// that overlap are lost.
     #[default]
     All,
-    /// Pair by pair; there is no capture either.
+    /// Pair by pair; frames that overlap are lost if they disturb each other at all.
     Matrix {
         /// Which transmitter makes the channel busy for which radio.
         senses: Relation,
@@ -51,6 +57,8 @@ pub enum Hearing {
         /// decode each other.
         decodes: Relation,
     },
+    /// By received powers: what overlaps costs signal, and only what it overlaps.
+    Powers(Box<ReceivedPowers>),
 }
 
 /// A set of ordered pairs of radios: a transmitter, and a radio that it reaches.
@@ -116,20 +124,23 @@ impl Hearing {
             Self::Matrix {
                 senses, decodes, ..
             } => senses.reaches(from, to) || decodes.reaches(from, to),
+            Self::Powers(powers) => powers.senses(from, to),
         }
     }
 
-    /// The number of radios of the first relation that is not of `radios` radios, if there is one.
+    /// The number of radios of the first table that is not of `radios` radios, if there is one.
     pub(crate) fn size_other_than(&self, radios: usize) -> Option<usize> {
-        let Self::Matrix {
-            senses,
-            disturbs,
-            decodes,
-        } = self
-        else {
-            return None;
-        };
-        let sizes = [senses.radios, disturbs.radios, decodes.radios];
-        sizes.into_iter().find(|&size| size != radios)
+        match self {
+            Self::All => None,
+            Self::Matrix {
+                senses,
+                disturbs,
+                decodes,
+            } => {
+                let sizes = [senses.radios, disturbs.radios, decodes.radios];
+                sizes.into_iter().find(|&size| size != radios)
+            }
+            Self::Powers(powers) => Some(powers.radios()).filter(|&size| size != radios),
+        }
     }
 }

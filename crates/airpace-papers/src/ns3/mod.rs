@@ -3,6 +3,7 @@
 mod error_model;
 mod figures;
 mod grid;
+pub mod neighbours;
 mod program;
 pub mod reference;
 mod report;

@@ -190,7 +190,7 @@ fn mean(figures: &Figures, members: &[usize]) -> Part {
 }
 
 impl Row {
-    fn new(
+    pub(super) fn new(
         family: &str,
         setting: String,
         quantity: &'static str,

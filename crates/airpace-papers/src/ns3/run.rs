@@ -3,6 +3,7 @@
 use super::error_model;
 use super::figures::simulate;
 use super::grid::{self, Case, Extent};
+use super::neighbours;
 use super::program::{self, Ns3};
 use super::report::{Report, Row, Speed, rows};
 use super::setting::Setting;
@@ -74,6 +75,7 @@ pub fn validate(
     if let Some(program) = &config.error_model {
         rows.extend(error_model::rows(&program::run(program, &[])?)?);
     }
+    rows.extend(neighbours::compare(&neighbours::stored()?)?);
     // Runs beside others would be slower.
     let mut speeds = Vec::new();
     for setting in &speed_cases {

@@ -40,6 +40,17 @@ choice! {
     None = "none",
 }
 
+choice! {
+    /// What becomes of frames that overlap.
+    Reception:
+    /// Each MPDU is lost by the ratio of its signal to noise and interference while it is on the
+    /// air. A receiver keeps to the frame that it has begun to receive.
+    Sinr = "sinr",
+    /// Frames that overlap at a receiver are lost as a whole if the other is at least as strong as
+    /// the noise, or, by `carrier_sense_range`, in range.
+    Collide = "collide",
+}
+
 section! {
     /// One channel, whose airtime all nodes on it share.
     Channel as "[channel]" {
@@ -75,6 +86,19 @@ section! {
         edca: EdcaSet = nested,
         /// What decides whether an MPDU is decoded.
         error_model: ErrorModel = default("snr"),
+        /// What becomes of frames that overlap. The default is "sinr" with `error_model =
+        /// "snr"`, if any node has a `position`, `within` or a `distance` other than the usual one,
+        /// and there are several access points or nodes out of each other's range.
+        reception: Option<Reception> = optional("\"sinr\" among neighbours, else \"collide\""),
+        /// Whether a receiver leaves a frame for one that begins within the next 16 µs and is more
+        /// than 5 dB stronger; only with `reception = "sinr"`.
+        capture: bool = default("false"),
+        /// Whether a sender that gets no block ack asks for it before it sends anything else,
+        /// instead of sending the frame again.
+        block_ack_requests: Option<bool> = optional("with `timing = \"ns3\"`"),
+        /// Whether MPDUs that a block ack reports missing are sent again without limit, as in ns-3,
+        /// so that `retry_limit` counts only frames without an answer.
+        endless_retries: bool = default("false"),
         /// Attenuation by distance.
         path_loss: PathLoss = nested,
         /// Noise figure of the receivers, above thermal noise.

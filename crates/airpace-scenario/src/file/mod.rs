@@ -36,7 +36,9 @@ mod tests;
 
 pub use airpace_config::document::{DocumentError, Override, Place, Source};
 pub use airpace_config::point::Point;
-pub use channel::{Channel, Edca, EdcaSet, ErrorModel, Fading, PathLoss, Standard, Timing};
+pub use channel::{
+    Channel, Edca, EdcaSet, ErrorModel, Fading, PathLoss, Reception, Standard, Timing,
+};
 pub use flow::{Category, EACH_STATION, Flow, FlowKind};
 pub use node::{Node, NodeKind, Route, Wire};
 pub use proxy::{AgentState, Change, Interactive, NoLaw, Proxy, ProxyLaw, Record, Reports};

@@ -6,12 +6,9 @@ use crate::file::{
     Category, Channel, Edca, ErrorModel as ErrorModelName, NodeKind, RateChoice, Timing,
 };
 use airpace_config::document::{KeyError, refuse};
-use airpace_config::quantity::Length;
 use airpace_core::phy::{self, AccessCategory, Band, Medium};
 use airpace_sim::channel::{self, FadingKind, FadingLaw, Position};
-use airpace_sim::mac::{
-    Beacon, Hearing, LinkConfig, MacConfig, Quality, RadioConfig, RadioId, Relation, Signal,
-};
+use airpace_sim::mac::{Beacon, LinkConfig, MacConfig, Quality, RadioConfig, RadioId, Signal};
 use airpace_sim::world::ChannelConfig;
 use std::time::Duration;
 
@@ -93,11 +90,11 @@ fn radio_of(members: &[usize], node: usize) -> Option<RadioId> {
 }
 
 /// A channel, and what it is resolved against.
-struct Air<'n> {
-    network: &'n Network<'n>,
+pub(super) struct Air<'n> {
+    pub(super) network: &'n Network<'n>,
     rates: &'n Rates<'n>,
-    index: usize,
-    channel: &'n Channel,
+    pub(super) index: usize,
+    pub(super) channel: &'n Channel,
 }
 
 impl Air<'_> {
@@ -109,7 +106,7 @@ impl Air<'_> {
         }
         self.stagger_beacons(&mut radios);
         let propagation = self.propagation(&members)?;
-        let hearing = self.hearing(&members, &propagation);
+        let hearing = self.hearing(&members, &propagation)?;
         let mut links = Vec::new();
         for &member in members.iter().filter(|&&member| self.is_client(member)) {
             let Some(above) = self.network.members[member].above else {
@@ -131,6 +128,11 @@ impl Air<'_> {
             medium: self.medium(),
             timing: timing(self.channel),
             retry_limit: self.channel.retry_limit,
+            block_ack_requests: self
+                .channel
+                .block_ack_requests
+                .unwrap_or(self.channel.timing == Timing::Ns3),
+            endless_retries: self.channel.endless_retries,
             in_order: self.channel.in_order,
             ..MacConfig::new(radios, links)
         };
@@ -387,48 +389,6 @@ impl Air<'_> {
             }
         }
         most
-    }
-
-    /// Who hears whom: by ranges if they are given, else by received power.
-    fn hearing(&self, members: &[usize], propagation: &channel::Channel) -> Hearing {
-        let Some(sense) = self.channel.carrier_sense_range else {
-            let by_power = self.channel.error_model == ErrorModelName::Snr;
-            return if by_power {
-                simplest(propagation.hearing(), members.len())
-            } else {
-                Hearing::All
-            };
-        };
-        let disturb = self.channel.interference_range.unwrap_or(sense);
-        let position = |radio: RadioId| self.network.members[members[radio.index()]].position;
-        let within = |range: Length| {
-            Relation::by(members.len(), |from, to| {
-                from != to && position(from).distance(position(to)) <= range.0
-            })
-        };
-        Hearing::Matrix {
-            senses: within(sense),
-            disturbs: within(disturb),
-            decodes: within(sense),
-        }
-    }
-}
-
-/// [`Hearing::All`], which costs less, if it says the same.
-fn simplest(hearing: Hearing, radios: usize) -> Hearing {
-    let Hearing::Matrix {
-        senses,
-        disturbs,
-        decodes,
-    } = &hearing
-    else {
-        return hearing;
-    };
-    let all = Relation::by(radios, |from, to| from != to);
-    if *senses == all && *disturbs == all && *decodes == all {
-        Hearing::All
-    } else {
-        hearing
     }
 }
 

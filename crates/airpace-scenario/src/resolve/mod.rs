@@ -5,6 +5,7 @@
 mod air;
 mod change;
 mod flow;
+mod hearing;
 mod network;
 mod proxy;
 mod queue;

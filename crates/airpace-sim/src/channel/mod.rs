@@ -34,7 +34,7 @@ pub use link::Link;
 pub use placement::{Position, uniform_in_square};
 pub use propagation::{PathLoss, noise_dbm};
 
-use crate::radio::{Hearing, RadioId, Relation};
+use crate::radio::{Capture, Hearing, RadioId, ReceivedPowers, ReceptionRules, Relation};
 use thiserror::Error;
 
 /// A radio: its position, transmit power and receiver.
@@ -259,6 +259,25 @@ impl Channel {
             disturbs,
             decodes,
         }
+    }
+
+    /// The mean powers between all radios, from which receptions are computed; `capture` says
+    /// whether receivers leave a frame for a stronger one.
+    #[must_use]
+    pub fn powers(&self, capture: Option<Capture>) -> Hearing {
+        let thresholds = self.config.thresholds;
+        let rules = ReceptionRules {
+            detect_dbm: thresholds.detect_dbm,
+            detect_sinr_db: thresholds.detect_snr_db,
+            energy_dbm: thresholds.energy_dbm,
+            capture,
+            ..ReceptionRules::default()
+        };
+        let figures = self.config.radios.iter().map(|radio| radio.noise_figure_db);
+        let powers = ReceivedPowers::by(figures.collect(), rules, |from, to| {
+            self.received_dbm(from, to)
+        });
+        Hearing::Powers(Box::new(powers))
     }
 
     fn relation(&self, mut reaches: impl FnMut(RadioId, RadioId) -> bool) -> Relation {

@@ -2,11 +2,16 @@
 
 use super::Mac;
 use super::exchange::{Exchange, Work};
+use super::field::Content;
 use super::ids::{Transmitter, ViewId};
 use crate::radio::RadioId;
 use airpace_core::packet::Packet;
+use airpace_core::phy::TxRate;
 use airpace_units::Time;
 use core::time::Duration;
+
+/// Bytes of a beacon where it is received by its power, whatever its airtime: 236 µs at 6 Mbit/s.
+const BEACON_BYTES: u32 = 158;
 
 /// What is due next.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +20,8 @@ pub(super) enum Event {
     Step(usize),
     /// The beacon at this index.
     Beacon(usize),
+    /// Radios notice that a PPDU has begun.
+    Notice,
     /// Back-offs have run down.
     Access,
 }
@@ -47,6 +54,7 @@ impl<P: Packet + Clone> Mac<P> {
             match event {
                 Event::Step(index) => self.step(index, at),
                 Event::Beacon(index) => self.send_beacon(index, at),
+                Event::Notice => self.air.notice(at),
                 Event::Access => self.grant(at),
             }
             self.next = self.find_next();
@@ -69,7 +77,11 @@ impl<P: Packet + Clone> Mac<P> {
         });
         let access = self.air.next_access();
         let access = access.map(|at| (at, Class::Access, Event::Access));
-        let first = steps
+        let notice = self.air.next_notice();
+        let notice = notice.map(|at| (at, Class::End, Event::Notice));
+        let first = notice
+            .into_iter()
+            .chain(steps)
             .chain(beacons)
             .chain(access)
             .min_by_key(|&(at, class, _)| (at, class));
@@ -82,7 +94,10 @@ impl<P: Packet + Clone> Mac<P> {
         let end = at + beacon.airtime;
         let radio = beacon.radio;
         self.radios[radio.index()].airtime.beacons += beacon.airtime;
-        self.air.begin_ppdu(Transmitter::Radio(radio), at, end);
+        let medium = self.rules.medium;
+        self.air.begin_ppdu(Transmitter::Radio(radio), at, end, || {
+            Content::single(TxRate::legacy(medium.basic_rates()[0]), BEACON_BYTES)
+        });
         self.exchanges.push(Exchange {
             at: end,
             begun: at,

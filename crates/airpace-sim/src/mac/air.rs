@@ -1,21 +1,29 @@
 //! The medium: radios that hear the same share one view of the channel, and a transmission changes
 //! the views that it reaches.
 
-use super::LinkConfig;
+use super::field::{Content, Field};
 use super::ids::{ContenderId, Transmitter, ViewId};
 use super::view::{Spacing, View};
+use super::{LinkConfig, MacConfig};
 use crate::radio::{Hearing, RadioId};
-use airpace_core::phy::Medium;
 use airpace_units::Time;
 use core::time::Duration;
 use std::collections::BTreeMap;
 
+/// Time from the beginning of a PPDU until it is noticed (aRxPHYStartDelay of OFDM, table 17-21).
+pub(super) const RX_START_DELAY: Duration = Duration::from_micros(20);
+
 /// The channel as each group of radios that hear the same sees it.
 #[derive(Debug)]
 pub(super) struct Air {
-    views: Vec<View>,
+    pub(super) views: Vec<View>,
     /// When the first contender of each view may transmit if the channel stays idle.
-    next_access: Vec<Option<Time>>,
+    pub(super) next_access: Vec<Option<Time>>,
+    /// The signals on the air, if they are received by their powers. Each radio then has a view of
+    /// its own, with the radio's number.
+    pub(super) field: Option<Box<Field>>,
+    /// How long a sender waits for an answer to begin (10.3.2.11).
+    pub(super) answer_timeout: Duration,
     /// The views that each radio's transmissions reach.
     reached_by_radio: Vec<Vec<Reached>>,
     /// The views that neighbours' transmissions reach: all.
@@ -41,29 +49,45 @@ pub(super) struct EndingPpdu {
     pub(super) end: Time,
     /// How long its exchange goes on, as its header says (NAV).
     pub(super) announced: Duration,
+    /// Whether it is for one receiver, which decodes its MPDUs one by one.
+    pub(super) is_data: bool,
+}
+
+impl Reached {
+    /// A view in which everything is sensed and decoded.
+    pub(super) const fn clearly(view: ViewId) -> Self {
+        Self {
+            view,
+            senses: true,
+            disturbs: true,
+            decodes: true,
+        }
+    }
 }
 
 impl Air {
-    /// A silent channel, and the view of each radio.
-    pub(super) fn new(
-        medium: Medium,
-        hearing: &Hearing,
-        radios: usize,
-        links: &[LinkConfig],
-    ) -> (Self, Vec<ViewId>) {
-        let groups = Groups::new(hearing, radios, links);
+    /// A silent channel, and the view of each radio. All draws come from `seed`.
+    pub(super) fn new(config: &MacConfig, seed: u64) -> (Self, Vec<ViewId>) {
+        let radios = config.radios.len();
+        let groups = Groups::new(&config.hearing, radios, &config.links);
         let count = groups.rows.len();
+        let spacing = Spacing::of(config.medium);
+        let field = match &config.hearing {
+            Hearing::All | Hearing::Matrix { .. } => None,
+            Hearing::Powers(powers) => {
+                let keys = config.radios.iter().map(|radio| radio.stream);
+                let field = Field::new((**powers).clone(), config.timing, seed, keys);
+                Some(Box::new(field))
+            }
+        };
         let air = Self {
-            views: (0..count).map(|_| View::new(Spacing::of(medium))).collect(),
+            views: (0..count).map(|_| View::new(spacing)).collect(),
             next_access: vec![None; count],
+            field,
+            answer_timeout: spacing.sifs + spacing.slot + RX_START_DELAY,
             reached_by_radio: (0..radios).map(|from| groups.reached_by(from)).collect(),
             reached_by_neighbours: (0..count)
-                .map(|view| Reached {
-                    view: ViewId::from_index(view),
-                    senses: true,
-                    disturbs: true,
-                    decodes: true,
-                })
+                .map(|view| Reached::clearly(ViewId::from_index(view)))
                 .collect(),
             neighbour_view: groups.neighbours,
         };
@@ -87,8 +111,18 @@ impl Air {
         self.views.len() == 1
     }
 
-    /// A PPDU begins that will last until `end`.
-    pub(super) fn begin_ppdu(&mut self, transmitter: Transmitter, at: Time, end: Time) {
+    /// A PPDU begins that will last until `end`. `content` is asked for only where signals are
+    /// received by their powers.
+    pub(super) fn begin_ppdu(
+        &mut self,
+        transmitter: Transmitter,
+        at: Time,
+        end: Time,
+        content: impl FnOnce() -> Content,
+    ) {
+        if self.field.is_some() {
+            return self.begin_signal(transmitter, at, end, content());
+        }
         let reached = match transmitter {
             Transmitter::Radio(radio) => &self.reached_by_radio[radio.index()],
             Transmitter::Neighbour => &self.reached_by_neighbours,
@@ -102,8 +136,13 @@ impl Air {
         }
     }
 
-    /// A PPDU ends. Returns whether no other one disturbed it in the view of its receiver.
+    /// A PPDU ends. Returns whether it reached the radios of the view of its receiver: whether no
+    /// other one disturbed it there, or by received powers whether it was decoded there, of a data
+    /// frame the header.
     pub(super) fn end_ppdu(&mut self, ppdu: &EndingPpdu, receiver: ViewId) -> bool {
+        if self.field.is_some() {
+            return self.end_signal(ppdu, receiver);
+        }
         let reached = match ppdu.transmitter {
             Transmitter::Radio(radio) => &self.reached_by_radio[radio.index()],
             Transmitter::Neighbour => &self.reached_by_neighbours,
@@ -118,6 +157,13 @@ impl Air {
             }
         }
         clean
+    }
+
+    /// [`Air::refresh`] for every view.
+    pub(super) fn refresh_all(&mut self) {
+        for (view, next) in self.views.iter().zip(&mut self.next_access) {
+            *next = view.due();
+        }
     }
 
     /// Finds out again when the first contender of a view may transmit: contenders have come, or
@@ -176,6 +222,9 @@ impl Groups {
         let everything = vec![Heard::CLEARLY; radios];
         let mut numbers: BTreeMap<Row, ViewId> = BTreeMap::new();
         let mut rows: Vec<Row> = Vec::new();
+        if let Hearing::Powers(_) = hearing {
+            return Self::one_each(everything);
+        }
         let mut group_of = |row: Row| {
             *numbers.entry(row).or_insert_with_key(|row| {
                 rows.push(row.clone());
@@ -183,7 +232,7 @@ impl Groups {
             })
         };
         let of_radio = match hearing {
-            Hearing::All => vec![group_of(everything.clone()); radios],
+            Hearing::All | Hearing::Powers(_) => vec![group_of(everything.clone()); radios],
             Hearing::Matrix {
                 senses,
                 disturbs,
@@ -213,6 +262,16 @@ impl Groups {
             rows,
             of_radio,
             neighbours,
+        }
+    }
+
+    /// A group for each radio, and one for neighbours. What the rows say is not used.
+    fn one_each(everything: Row) -> Self {
+        let radios = everything.len();
+        Self {
+            rows: vec![everything; radios + 1],
+            of_radio: (0..radios).map(ViewId::from_index).collect(),
+            neighbours: ViewId::from_index(radios),
         }
     }
 

@@ -107,6 +107,7 @@ impl<P: Packet + Clone> Mac<P> {
             queued: radio.paths[category].lane(lane).waiting().packets,
             protection: Duration::ZERO,
             txop_end: None,
+            missed: None,
         })
     }
 

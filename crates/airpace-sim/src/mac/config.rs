@@ -27,6 +27,13 @@ pub struct MacConfig {
     pub timing: Timing,
     /// Transmissions of an MPDU before it is given up (default 7, dot11ShortRetryLimit's default).
     pub retry_limit: u8,
+    /// Whether a sender that gets no block ack asks for it with a block-ack request, again and
+    /// again, instead of sending the frame again (default no; ns-3 3.44 does). What the request
+    /// shows to be missing is then sent again.
+    pub block_ack_requests: bool,
+    /// Whether MPDUs that a block ack reports missing are sent again without limit, so that the
+    /// retry limit counts only frames without an answer (default no; ns-3 3.44 does).
+    pub endless_retries: bool,
     /// Whether every MPDU that is decoded is also reported as [`super::Output::Heard`], as a
     /// monitor interface would show it (default no).
     pub monitor: bool,
@@ -375,6 +382,8 @@ impl MacConfig {
             medium: Medium::GHZ_5,
             timing: Timing::default(),
             retry_limit: 7,
+            block_ack_requests: false,
+            endless_retries: false,
             monitor: false,
             in_order: true,
         }

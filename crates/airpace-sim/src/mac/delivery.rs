@@ -2,12 +2,15 @@
 //! is told of both.
 
 use super::exchange::{Exchange, Work};
+use super::field::{Field, MpduClock, Wanted};
 use super::flight::Flight;
-use super::window::Fate;
+use super::link::Link;
+use super::window::{Fate, TryLimit};
 use super::{DropReason, FrameRecord, Mac, Mpdu, Output, RadioId};
 use airpace_core::packet::Packet;
 use airpace_core::phy::AccessCategory;
 use airpace_units::Time;
+use core::time::Duration;
 
 /// How an exchange ended.
 #[derive(Clone, Copy, Debug)]
@@ -18,15 +21,29 @@ pub(super) struct Ending {
     pub(super) known: Time,
     /// Whether its sender got an answer to the data.
     pub(super) answered: bool,
+    /// Whether the data were sent; not if RTS met no answer.
+    pub(super) is_sent: bool,
 }
 
+/// For how long a sender asks for a block ack (ns-3 asks for 500 ms, the lifetime of its MPDUs).
+const REQUESTS_LAST: Duration = Duration::from_millis(500);
+
 impl Ending {
-    /// Without an answer.
+    /// Without an answer to the data.
     pub(super) const fn unanswered(at: Time) -> Self {
         Self {
             at,
             known: at,
             answered: false,
+            is_sent: true,
+        }
+    }
+
+    /// Without data, because RTS met no answer.
+    pub(super) const fn withheld(at: Time) -> Self {
+        Self {
+            is_sent: false,
+            ..Self::unanswered(at)
         }
     }
 }
@@ -39,6 +56,33 @@ struct Address {
     category: AccessCategory,
 }
 
+/// A data frame that others overlap, as its receiver gets it.
+struct Overlapped<'f> {
+    field: &'f mut Field,
+    wanted: Wanted,
+    clock: MpduClock,
+}
+
+impl<'f> Overlapped<'f> {
+    /// The frame that has just ended; `None` if nothing overlaps it.
+    fn of(field: &'f mut Field, exchange: &Exchange, flight: &Flight, link: &Link) -> Option<Self> {
+        let rate = flight.built.rate;
+        let wanted = link.wanted(exchange.begun, field.overlapped()?);
+        let clock = MpduClock::new(exchange.begun + field.preamble(rate), rate);
+        Some(Self {
+            field,
+            wanted,
+            clock,
+        })
+    }
+
+    /// Whether the next MPDU, of `bytes`, is lost.
+    fn loses(&mut self, link: &mut Link, bytes: u32) -> bool {
+        let span = self.clock.next(bytes);
+        link.loses_overlapped(bytes, self.field, &self.wanted, span)
+    }
+}
+
 impl<P: Packet + Clone> Mac<P> {
     /// The data PPDU has ended: draws which of its MPDUs are decoded and hands out its record and
     /// what it carried. Returns how many MPDUs were decoded.
@@ -47,7 +91,10 @@ impl<P: Packet + Clone> Mac<P> {
         let lane = path.lane_mut(flight.lane);
         let link = &mut self.links[flight.link.index()];
         let mut record = flight.record(exchange, link.from, link.to, self.next_ampdu);
-        record.collided = !clean;
+        record.collided = match &self.air.field {
+            Some(field) => field.is_disturbed(),
+            None => !clean,
+        };
         self.next_ampdu = self.next_ampdu.wrapping_add(1);
         // The record comes before the packets, but is complete only when their fate is known.
         let index = self.outputs.len();
@@ -60,7 +107,13 @@ impl<P: Packet + Clone> Mac<P> {
         };
         let mut tell = |fate: Fate<P>| outputs.push_back(fate.output(at, address));
         link.receive(exchange.begun, flight.built.rate);
-        let lost = |bytes| !clean || link.loses(bytes);
+        let field = self.air.field.as_deref_mut();
+        let mut overlapped = field.and_then(|field| Overlapped::of(field, exchange, flight, link));
+        let lost = |bytes| match &mut overlapped {
+            _ if !clean => true,
+            Some(overlapped) => overlapped.loses(link, bytes),
+            None => link.loses(bytes),
+        };
         let number = flight.built.number;
         let decoded = lane
             .window
@@ -98,8 +151,12 @@ impl<P: Packet + Clone> Mac<P> {
             at,
             known,
             answered,
+            is_sent,
         } = ending;
         let function = flight.function;
+        if is_sent && !answered && self.may_ask(flight, at) {
+            return self.ask(flight, at);
+        }
         let path = &mut self.radios[function.radio.index()].paths[function.category];
         let link = &mut self.links[flight.link.index()];
         let address = Address {
@@ -110,13 +167,16 @@ impl<P: Packet + Clone> Mac<P> {
         let outputs = &mut self.outputs;
         let tell = |fate: Fate<P>| outputs.push_back(fate.output(known, address));
         // A group-addressed frame has one try.
-        let tries = if link.group {
-            1
-        } else {
-            self.rules.retry_limit
+        let tries = TryLimit {
+            limit: if link.group {
+                1
+            } else {
+                self.rules.retry_limit
+            },
+            counts_answered: link.group || !self.rules.endless_retries,
         };
         let window = &mut path.lane_mut(flight.lane).window;
-        let settled = window.settle(flight.built.number, answered, tries, tell);
+        let settled = window.settle(flight.built.number, answered, &tries, tell);
         path.settled(flight.lane, settled.packets);
         link.adaptation.on_result(at, &flight.result(settled.acked));
         let spent = if answered {
@@ -136,6 +196,29 @@ impl<P: Packet + Clone> Mac<P> {
         } else {
             self.back_off(at, function, done);
         }
+    }
+}
+
+impl<P: Packet + Clone> Mac<P> {
+    /// Whether the sender of a frame whose block ack it has missed asks for it.
+    fn may_ask(&self, flight: &Flight, at: Time) -> bool {
+        let lasts = flight.missed.is_none_or(|since| at < since + REQUESTS_LAST);
+        self.rules.block_ack_requests && flight.built.mpdus > 1 && lasts
+    }
+
+    /// The sender asks for the block ack when it wins the channel next. Its contention window
+    /// doubles as after any frame without an answer, and falls back when the retry limit is reached
+    /// (QSRC, 10.23.2.2), although the sender goes on asking.
+    fn ask(&mut self, flight: &Flight, at: Time) {
+        let function = flight.function;
+        let path = &mut self.radios[function.radio.index()].paths[function.category];
+        path.put_request(Flight {
+            txop_end: None,
+            missed: flight.missed.or(Some(at)),
+            ..*flight
+        });
+        let spent = self.count_unanswered(flight.link);
+        self.back_off(at, function, spent);
     }
 }
 

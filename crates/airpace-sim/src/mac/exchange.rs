@@ -1,19 +1,16 @@
 //! A frame exchange on the air: RTS, CTS, data and the answer to it, each SIFS after the other.
 
 use super::Mac;
-use super::air::EndingPpdu;
+use super::air::{EndingPpdu, RX_START_DELAY};
 use super::compose::TxopRoom;
 use super::delivery::Ending;
+use super::field::Content;
 use super::flight::Flight;
 use super::ids::{AccessFunctionId, Transmitter, ViewId};
 use crate::radio::RadioId;
 use airpace_core::packet::Packet;
 use airpace_units::Time;
 use core::time::Duration;
-
-/// Time from the beginning of a PPDU until it is noticed (aRxPHYStartDelay of OFDM, table 17-21).
-/// The reset of a NAV that was set by an RTS waits for it (10.3.2.4).
-const RX_START_DELAY: Duration = Duration::from_micros(20);
 
 /// What is on the air, or follows after SIFS.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +43,8 @@ pub(super) enum Ppdu {
     Rts,
     Cts,
     Data,
+    /// A block-ack request.
+    Request,
     /// Acknowledgement or block acknowledgement.
     Answer,
 }
@@ -64,6 +63,9 @@ impl<P: Packet + Clone> Mac<P> {
         let radio = &mut self.radios[function.radio.index()];
         let txop = radio.config.edca(function.category).txop;
         let path = &mut radio.paths[function.category];
+        if let Some(flight) = path.take_request() {
+            return self.begin_ppdu(Ppdu::Request, flight, at);
+        }
         let flight = if path.composes_ahead() {
             path.take_composed()
         } else {
@@ -102,6 +104,7 @@ impl<P: Packet + Clone> Mac<P> {
             Ppdu::Rts => self.rules.rts(flight.built.rate),
             Ppdu::Cts => self.rules.cts(flight.built.rate),
             Ppdu::Data => flight.built.ppdu,
+            Ppdu::Request => self.rules.request(flight.built.rate),
             Ppdu::Answer => flight.built.response,
         };
         let airtime = &mut self.radios[transmitter.index()].airtime;
@@ -111,8 +114,19 @@ impl<P: Packet + Clone> Mac<P> {
             airtime.control += duration;
         }
         let end = at + duration;
+        let rules = &self.rules;
         self.air
-            .begin_ppdu(Transmitter::Radio(transmitter), at, end);
+            .begin_ppdu(Transmitter::Radio(transmitter), at, end, || match ppdu {
+                Ppdu::Rts => rules.rts_content(flight.built.rate),
+                Ppdu::Cts => rules.cts_content(flight.built.rate),
+                Ppdu::Data => Content {
+                    rate: flight.built.rate,
+                    mpdus: flight.built.mpdus,
+                    bytes: flight.built.mpdu_bytes,
+                },
+                Ppdu::Request => rules.request_content(flight.built.rate),
+                Ppdu::Answer => rules.answer_content(&flight.built),
+            });
         self.exchanges.push(Exchange {
             at: end,
             begun: at,
@@ -123,7 +137,7 @@ impl<P: Packet + Clone> Mac<P> {
     /// The radio that sends a PPDU of an exchange.
     fn transmitter(&self, ppdu: Ppdu, flight: &Flight) -> RadioId {
         match ppdu {
-            Ppdu::Rts | Ppdu::Data => flight.function.radio,
+            Ppdu::Rts | Ppdu::Data | Ppdu::Request => flight.function.radio,
             Ppdu::Cts | Ppdu::Answer => self.links[flight.link.index()].to,
         }
     }
@@ -141,6 +155,7 @@ impl<P: Packet + Clone> Mac<P> {
             Work::Ends(Ppdu::Rts, flight) => self.end_rts(&exchange, flight),
             Work::Ends(Ppdu::Cts, flight) => self.end_cts(&exchange, flight),
             Work::Ends(Ppdu::Data, flight) => self.end_data(&exchange, &flight),
+            Work::Ends(Ppdu::Request, flight) => self.end_request(&exchange, &flight),
             Work::Ends(Ppdu::Answer, flight) => self.end_answer(&exchange, &flight),
             Work::NextBegins(flight) => self.continue_txop(&flight, at),
         }
@@ -156,7 +171,7 @@ impl<P: Packet + Clone> Mac<P> {
     }
 
     /// The PPDU of `exchange` ends; its header says that the exchange goes on for `announced`.
-    /// Returns whether it reached the radios of the view `receiver` undisturbed.
+    /// Returns whether it reached the radios of the view `receiver`; see [`super::air::Air::end_ppdu`].
     pub(super) fn end_ppdu(
         &mut self,
         exchange: &Exchange,
@@ -176,6 +191,7 @@ impl<P: Packet + Clone> Mac<P> {
             begun: exchange.begun,
             end: exchange.at,
             announced,
+            is_data: matches!(exchange.work, Work::Ends(Ppdu::Data, _)),
         };
         self.air.end_ppdu(&ppdu, receiver)
     }
@@ -193,7 +209,7 @@ impl<P: Packet + Clone> Mac<P> {
         let (_, receiver) = self.views_of(&flight);
         let (sifs, cts) = (self.rules.medium.sifs(), self.rules.cts(flight.built.rate));
         let reserved = self.air.view(receiver).is_reserved(exchange.at);
-        // Radios that hear no data after the RTS may reset their NAV after this time (10.3.2.4).
+        // Radios that notice no data after the RTS may reset their NAV after this time (10.3.2.4).
         // Those that do hear it learn of the rest of the exchange from its header.
         let announced = 2 * sifs + cts + RX_START_DELAY + 2 * self.rules.medium.slot();
         let clean = self.end_ppdu(exchange, announced, receiver);
@@ -204,7 +220,7 @@ impl<P: Packet + Clone> Mac<P> {
             self.after_sifs(exchange.at, Work::Begins(Ppdu::Cts, flight));
         } else {
             self.withhold(&flight, rts);
-            self.conclude(&flight, Ending::unanswered(exchange.at));
+            self.conclude(&flight, Ending::withheld(exchange.at));
         }
     }
 
@@ -215,7 +231,7 @@ impl<P: Packet + Clone> Mac<P> {
             self.after_sifs(exchange.at, Work::Begins(Ppdu::Data, flight));
         } else {
             self.withhold(&flight, flight.protection);
-            self.conclude(&flight, Ending::unanswered(exchange.at));
+            self.conclude(&flight, Ending::withheld(exchange.at));
         }
     }
 
@@ -236,9 +252,32 @@ impl<P: Packet + Clone> Mac<P> {
         let answer = self.rules.medium.sifs() + flight.built.response;
         let clean = self.end_ppdu(exchange, answer, receiver);
         let decoded = self.receive(exchange, flight, clean);
+        self.air
+            .end_reception(receiver, exchange.at, answer, decoded > 0);
         if decoded == 0 {
             self.conclude(flight, Ending::unanswered(exchange.at));
-        } else if self.air.is_shared_by_all() {
+        } else {
+            self.answer(exchange, flight);
+        }
+    }
+
+    /// A block-ack request has ended.
+    fn end_request(&mut self, exchange: &Exchange, flight: &Flight) {
+        let (_, receiver) = self.views_of(flight);
+        let answer = self.rules.medium.sifs() + flight.built.response;
+        let function = flight.function;
+        let request = self.rules.request(flight.built.rate);
+        self.radios[function.radio.index()].paths[function.category].charge(flight.lane, request);
+        if self.end_ppdu(exchange, answer, receiver) {
+            self.answer(exchange, flight);
+        } else {
+            self.conclude(flight, Ending::unanswered(exchange.at));
+        }
+    }
+
+    /// The receiver answers the PPDU of `exchange`.
+    fn answer(&mut self, exchange: &Exchange, flight: &Flight) {
+        if self.air.is_shared_by_all() {
             // Everybody has heard the announcement: nothing can disturb the answer, and nothing
             // happens before it ends. So the end of the exchange is known now, and the answer needs
             // no step of its own.
@@ -251,9 +290,10 @@ impl<P: Packet + Clone> Mac<P> {
             self.conclude(
                 flight,
                 Ending {
-                    at: exchange.at + answer,
+                    at: exchange.at + self.rules.medium.sifs() + flight.built.response,
                     known: exchange.at,
                     answered: true,
+                    is_sent: true,
                 },
             );
         } else {
@@ -266,13 +306,16 @@ impl<P: Packet + Clone> Mac<P> {
     fn end_group_frame(&mut self, exchange: &Exchange, flight: &Flight) {
         let (_, receiver) = self.views_of(flight);
         let clean = self.end_ppdu(exchange, Duration::ZERO, receiver);
-        self.receive(exchange, flight, clean);
+        let decoded = self.receive(exchange, flight, clean);
+        self.air
+            .end_reception(receiver, exchange.at, Duration::ZERO, decoded > 0);
         self.conclude(
             flight,
             Ending {
                 at: exchange.at,
                 known: exchange.at,
                 answered: true,
+                is_sent: true,
             },
         );
     }
@@ -286,6 +329,7 @@ impl<P: Packet + Clone> Mac<P> {
                 at: exchange.at,
                 known: exchange.at,
                 answered,
+                is_sent: true,
             },
         );
     }

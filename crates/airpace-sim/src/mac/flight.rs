@@ -23,6 +23,8 @@ pub(super) struct Flight {
     pub(super) protection: Duration,
     /// End of the TXOP, if it has one.
     pub(super) txop_end: Option<Time>,
+    /// Since when its sender has missed the block ack and asks for it.
+    pub(super) missed: Option<Time>,
 }
 
 impl Flight {

@@ -1,10 +1,12 @@
 //! How a data frame is assembled, and what limits it.
 
 use super::RadioConfig;
+use super::field::Content;
 use airpace_core::packet::Packet;
 use airpace_core::phy::{
-    ACK_BYTES, AmpduLimits, DELIMITER_BYTES, Edca, FCS_BYTES, LLC_BYTES, LegacyRate, Medium,
-    QOS_HEADER_BYTES, Response, Standard, Timing, TxRate, control_rate, mpdu_bytes, subframe_bytes,
+    ACK_BYTES, AmpduLimits, BLOCK_ACK_256_BYTES, BLOCK_ACK_BYTES, DELIMITER_BYTES, Edca, FCS_BYTES,
+    LLC_BYTES, LegacyRate, Medium, QOS_HEADER_BYTES, Response, Standard, Timing, TxRate,
+    control_rate, mpdu_bytes, subframe_bytes,
 };
 use airpace_units::BitRate;
 use core::time::Duration;
@@ -15,6 +17,8 @@ const AMSDU_SUBFRAME_HEADER_BYTES: u32 = 14;
 const RTS_BYTES: u32 = 20;
 /// CTS with its FCS (9.3.1.3), as long as an ack.
 const CTS_BYTES: u32 = ACK_BYTES;
+/// Compressed block-ack request with its FCS (9.3.1.7).
+const REQUEST_BYTES: u32 = 24;
 /// Longest MPDU that an HT A-MPDU may contain (9.7.3).
 const HT_AMPDU_MPDU_BYTES: u32 = 4_095;
 /// Longest MPDU of VHT and HE (tables 9-25 and 9-26).
@@ -29,6 +33,8 @@ pub(super) struct Rules {
     pub(super) medium: Medium,
     pub(super) timing: Timing,
     pub(super) retry_limit: u8,
+    pub(super) block_ack_requests: bool,
+    pub(super) endless_retries: bool,
     pub(super) monitor: bool,
     pub(super) in_order: bool,
 }
@@ -95,6 +101,32 @@ impl Rules {
 
     pub(super) fn cts(&self, rate: TxRate) -> Duration {
         self.control(rate, CTS_BYTES)
+    }
+
+    pub(super) fn rts_content(&self, rate: TxRate) -> Content {
+        Content::single(TxRate::legacy(control_rate(rate)), RTS_BYTES)
+    }
+
+    pub(super) fn cts_content(&self, rate: TxRate) -> Content {
+        Content::single(TxRate::legacy(control_rate(rate)), CTS_BYTES)
+    }
+
+    /// The (block) acknowledgement of a frame.
+    pub(super) fn answer_content(&self, built: &Built) -> Content {
+        let bytes = match built.mpdus {
+            0 | 1 => ACK_BYTES,
+            2..=BLOCK_ACK_WINDOW => BLOCK_ACK_BYTES,
+            _ => BLOCK_ACK_256_BYTES,
+        };
+        Content::single(TxRate::legacy(control_rate(built.rate)), bytes)
+    }
+
+    pub(super) fn request(&self, rate: TxRate) -> Duration {
+        self.control(rate, REQUEST_BYTES)
+    }
+
+    pub(super) fn request_content(&self, rate: TxRate) -> Content {
+        Content::single(TxRate::legacy(control_rate(rate)), REQUEST_BYTES)
     }
 
     /// Duration of the answer to `mpdus` MPDUs with consecutive sequence numbers.

@@ -1,5 +1,6 @@
 //! A directed link: its rate adaptation and its losses.
 
+use super::field::{Field, Span, Wanted};
 use super::frame::{Limits, Rules};
 use super::{LinkConfig, Quality, RadioConfig, RadioId};
 use crate::rate::RateAdaptation;
@@ -137,6 +138,44 @@ impl Link {
                 last: None,
             });
         }
+    }
+
+    /// A frame that begins at `now`, given what it is by the mean power: its signal has the link's
+    /// own ratio to the noise.
+    pub(super) fn wanted(&self, now: Time, wanted: Wanted) -> Wanted {
+        let Quality::Noise(noise) = &self.quality else {
+            return wanted;
+        };
+        let snr_db = noise.signal.snr_db(now, wanted.rate);
+        Wanted {
+            snr: 10_f64.powf(snr_db / 10.0),
+            model: noise.model,
+            ..wanted
+        }
+    }
+
+    /// Whether an MPDU of `bytes` of that frame is lost of which others overlap a part.
+    pub(super) fn loses_overlapped(
+        &mut self,
+        bytes: u32,
+        field: &mut Field,
+        wanted: &Wanted,
+        span: Span,
+    ) -> bool {
+        let bits = f64::from(bytes) * 8.0;
+        let probability = match (&self.quality, &mut self.hazard) {
+            (Quality::Loss(loss), _) => {
+                // The given loss stands for the noise.
+                let interference = BitHazard::loss(field.events(wanted, span, bits, false));
+                loss + (1.0 - loss) * interference
+            }
+            (Quality::Noise(_), hazard) => {
+                let alone = hazard.as_mut().map_or(0.0, |known| known.mpdu_error(bytes));
+                // A frame that fading takes below the threshold is lost without interference too.
+                BitHazard::loss(field.events(wanted, span, bits, true)).max(alone)
+            }
+        };
+        self.losses.happens(probability)
     }
 
     /// Whether an MPDU of `bytes` of that frame is lost.

@@ -7,16 +7,17 @@
 //! probability, sent again in later frames and given up at the retry limit. Non-HT rates send one
 //! MPDU per frame. The same machine runs in virtual time and under a real clock.
 //!
-//! [`Hearing`] says for each pair of radios whether they hear each other, so hidden nodes exist.
-//! There is no capture: a frame is lost if another one that disturbs its receiver overlaps it.
-//! Radios that hear the same share one view of the channel, and a frame costs as much as there are
-//! views that hear it: one in a cell whose radios are all in range. A frame's packets are handed
-//! over together, at the end of its PPDU.
+//! [`Hearing`] says for each pair of radios whether they hear each other, so hidden nodes exist. A
+//! frame is lost if another one that disturbs its receiver overlaps it; or, with
+//! [`Hearing::Powers`], its MPDUs are lost by the interference that they meet. Radios that hear the
+//! same share one view of the channel, and a frame costs as much as there are views that hear it:
+//! one in a cell whose radios are all in range; by powers each radio has a view of its own. A
+//! frame's packets are handed over together, at the end of its PPDU.
 //!
 //! Group-addressed frames go over links of their own ([`LinkConfig::group`]), whose receiver stands
 //! for the group: each is sent once and not acknowledged.
 //!
-//! Not modelled: capture, polling, power save, fragments, protection of legacy networks by
+//! Not modelled: polling, power save, fragments, protection of legacy networks by
 //! CTS-to-self, and the recovery of a failed exchange within its TXOP (a back-off follows). After a
 //! frame without an answer all radios of one view wait for the same time, whether they sent it (a
 //! sender's timeout is a slot or two longer or shorter) or not.
@@ -33,7 +34,8 @@
 //!    says what happens next.
 //! 4. `compose.rs`: on winning the channel, or before, a frame is composed of waiting packets,
 //!    within the limits in `frame.rs`.
-//! 5. `exchange.rs`: RTS, CTS, data and answer go on the air (`air.rs`), one SIFS after the other.
+//! 5. `exchange.rs`: RTS, CTS, data and answer go on the air (`air.rs`, by received powers
+//!    `field/`), one SIFS after the other.
 //! 6. `delivery.rs`: the receiver decodes MPDUs with the losses of `link.rs` and hands over what is
 //!    in order; the sender learns what was acknowledged. `window.rs` has what both know of each
 //!    MPDU.
@@ -68,6 +70,7 @@ mod datagram;
 mod delivery;
 mod enqueue;
 mod exchange;
+mod field;
 mod flight;
 mod frame;
 mod ids;
@@ -82,7 +85,7 @@ mod tests;
 mod view;
 mod window;
 
-pub use crate::radio::{Hearing, RadioId, Relation};
+pub use crate::radio::{Capture, Hearing, RadioId, ReceivedPowers, ReceptionRules, Relation};
 pub use cell::{ACCESS_POINT, CellConfig, RateChange, StationConfig, ends, station_of};
 pub use config::{
     Beacon, ConfigError, LinkConfig, MacConfig, Neighbours, Noise, Quality, RadioConfig, Signal,
@@ -152,11 +155,13 @@ impl<P: Packet + Clone> Mac<P> {
             medium: config.medium,
             timing: config.timing,
             retry_limit: config.retry_limit,
+            block_ack_requests: config.block_ack_requests,
+            endless_retries: config.endless_retries,
             monitor: config.monitor,
             in_order: config.in_order,
         };
         let radios = config.radios.len();
-        let (air, views) = Air::new(config.medium, &config.hearing, radios, &config.links);
+        let (air, views) = Air::new(&config, seed);
         let mut mac = Self {
             rules,
             seed,

@@ -2,11 +2,12 @@
 
 use super::contention::Contender;
 use super::exchange::{Exchange, Work};
+use super::field::Content;
 use super::ids::{ContenderId, Transmitter};
 use super::{Mac, Neighbours};
 use crate::rng::Stream;
 use airpace_core::packet::Packet;
-use airpace_core::phy::{AccessCategory, Edca};
+use airpace_core::phy::{ACK_BYTES, AccessCategory, Edca, TxRate};
 use airpace_units::Time;
 use core::time::Duration;
 
@@ -51,7 +52,10 @@ impl<P: Packet + Clone> Mac<P> {
     /// A neighbour has won the channel.
     pub(super) fn transmit_neighbour(&mut self, number: u32, at: Time) {
         let end = at + self.neighbours.airtime;
-        self.air.begin_ppdu(Transmitter::Neighbour, at, end);
+        let medium = self.rules.medium;
+        self.air.begin_ppdu(Transmitter::Neighbour, at, end, || {
+            Content::single(TxRate::legacy(medium.basic_rates()[0]), ACK_BYTES)
+        });
         self.exchanges.push(Exchange {
             at: end,
             begun: at,

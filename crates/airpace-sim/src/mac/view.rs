@@ -41,7 +41,8 @@ impl Spacing {
 pub struct ChannelTime {
     /// At least one transmission was sensed, their own included.
     pub busy: Duration,
-    /// The part of `busy` in which more than one transmission was sensed.
+    /// The part of `busy` in which more than one transmission was sensed. By received powers
+    /// ([`super::Hearing::Powers`]) only the sum of all transmissions is sensed, and this is zero.
     pub overlapped: Duration,
 }
 
@@ -153,15 +154,7 @@ impl View {
     /// A transmission begins and will last until `end`.
     pub(super) fn begin(&mut self, at: Time, end: Time, reached: &Reached) {
         if reached.senses {
-            self.count_slots(at);
-            match self.sensed {
-                0 => self.busy_from = at,
-                1 => self.overlapped_from = at,
-                _ => {}
-            }
-            self.sensed += 1;
-            self.busy_until = self.busy_until.max(end);
-            self.idle_since = self.idle_since.max(end);
+            self.begin_sensing(at, end);
         }
         if reached.disturbs {
             if self.disturbing > 0 {
@@ -169,6 +162,59 @@ impl View {
             }
             self.disturbing += 1;
         }
+    }
+
+    /// A transmission begins to be sensed that will last until `end`.
+    pub(super) fn begin_sensing(&mut self, at: Time, end: Time) {
+        self.count_slots(at);
+        match self.sensed {
+            0 => self.busy_from = at,
+            1 => self.overlapped_from = at,
+            _ => {}
+        }
+        self.sensed += 1;
+        self.sense_until(end);
+    }
+
+    /// What is sensed will last at least until `end`.
+    pub(super) fn sense_until(&mut self, end: Time) {
+        self.busy_until = self.busy_until.max(end);
+        self.idle_since = self.idle_since.max(end);
+    }
+
+    /// Nothing is sensed any more, whatever was expected.
+    pub(super) fn end_sensing(&mut self, at: Time) {
+        if core::mem::take(&mut self.sensed) > 0 {
+            self.usage.busy += at.since(self.busy_from);
+        }
+        self.busy_until = at;
+        self.find_idle();
+    }
+
+    /// A frame was decoded: it ends EIFS (10.3.2.3.7), and its exchange goes on for `announced`
+    /// (NAV, 10.3.2.4).
+    pub(super) fn decode(&mut self, at: Time, announced: Duration) {
+        self.extended_until = at;
+        self.reserve(at + announced);
+    }
+
+    /// A frame was received of which nothing could be decoded.
+    pub(super) fn fail_to_decode(&mut self, at: Time) {
+        self.extended_until = self.extended_until.max(at + self.spacing.eifs);
+        self.find_idle();
+    }
+
+    /// The channel is reserved until `until`.
+    pub(super) fn reserve(&mut self, until: Time) {
+        self.reserved_until = self.reserved_until.max(until);
+        self.find_idle();
+    }
+
+    fn find_idle(&mut self) {
+        self.idle_since = self
+            .busy_until
+            .max(self.reserved_until)
+            .max(self.extended_until);
     }
 
     /// A transmission ends. Returns whether it was clean: no other one disturbed it here.
@@ -195,16 +241,10 @@ impl View {
                 _ => {}
             }
             if clean && reached.decodes {
-                // A frame that is decoded ends EIFS (10.3.2.3.7) and sets the NAV (10.3.2.4).
-                self.extended_until = at;
-                self.reserved_until = self.reserved_until.max(at + announced);
+                self.decode(at, announced);
             } else {
-                self.extended_until = self.extended_until.max(at + self.spacing.eifs);
+                self.fail_to_decode(at);
             }
-            self.idle_since = self
-                .busy_until
-                .max(self.reserved_until)
-                .max(self.extended_until);
         }
         clean
     }

@@ -73,6 +73,15 @@ pub(super) struct Settled {
     pub(super) packets: usize,
 }
 
+/// When an MPDU is given up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TryLimit {
+    /// After this many tries.
+    pub(super) limit: u8,
+    /// Whether frames count whose answer reports the MPDU missing.
+    pub(super) counts_answered: bool,
+}
+
 /// The MPDUs of one link and access category, from their composition until both ends are done with
 /// them.
 #[derive(Debug)]
@@ -271,14 +280,13 @@ impl<P: Packet + Clone> Window<P> {
     }
 
     /// The exchange of the frame with the number `frame` is over; its sender knows what was
-    /// received if it was `answered`. What was not received is given up after `retry_limit` tries.
-    /// `tell` is called for packets that are handed over or given up
-    /// now.
+    /// received if it was `answered`. What was not received is given up after as many tries as
+    /// `tries` allows. `tell` is called for packets that are handed over or given up now.
     pub(super) fn settle(
         &mut self,
         frame: u8,
         answered: bool,
-        retry_limit: u8,
+        tries: &TryLimit,
         mut tell: impl FnMut(Fate<P>),
     ) -> Settled {
         let mut settled = Settled::default();
@@ -291,7 +299,10 @@ impl<P: Packet + Clone> Window<P> {
             .filter(|entry| entry.state == SenderState::Framed(frame))
         {
             let acked = answered && entry.received;
-            if acked || entry.tries >= retry_limit {
+            if answered && !tries.counts_answered {
+                entry.tries = entry.tries.saturating_sub(1);
+            }
+            if acked || entry.tries >= tries.limit {
                 entry.state = SenderState::Settled;
                 settled.acked += u16::from(acked);
                 settled.packets += usize::from(entry.packets);

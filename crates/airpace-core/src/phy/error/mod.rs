@@ -79,7 +79,20 @@ impl BitHazard {
     /// Probability that an MPDU of `bytes` is lost, 0 to 1.
     #[must_use]
     pub fn mpdu_error(self, bytes: u32) -> f64 {
-        -(-self.0 * 8.0 * f64::from(bytes)).exp_m1()
+        Self::loss(self.0 * 8.0 * f64::from(bytes))
+    }
+
+    /// Errors to be expected in `bits`. Those of the parts of an MPDU add up, and
+    /// [`BitHazard::loss`] of the sum is the probability that it is lost.
+    #[must_use]
+    pub fn events(self, bits: f64) -> f64 {
+        if bits > 0.0 { self.0 * bits } else { 0.0 }
+    }
+
+    /// Probability that at least one error happens where `events` are to be expected, 0 to 1.
+    #[must_use]
+    pub fn loss(events: f64) -> f64 {
+        -(-events).exp_m1()
     }
 }
 

@@ -32,6 +32,8 @@ pub(in crate::mac) struct CategoryPath<P> {
     ahead: usize,
     /// The aggregates that are composed and wait for the channel.
     composed: VecDeque<Flight>,
+    /// The frame for whose block ack its sender asks before it sends anything else.
+    request: Option<Flight>,
     /// Packets dropped that have not been reported, with their lanes.
     drops: VecDeque<(LaneId, Dropped<P>)>,
 }
@@ -69,6 +71,7 @@ impl<P: Packet + Clone> CategoryPath<P> {
             serving: false,
             ahead: usize::from(config.hardware),
             composed: VecDeque::new(),
+            request: None,
             drops: VecDeque::new(),
         }
     }
@@ -189,11 +192,23 @@ impl<P: Packet + Clone> CategoryPath<P> {
 
     /// Whether there is, or may be, anything to send on winning the channel.
     pub(in crate::mac) fn has_work(&self) -> bool {
-        if self.ahead > 0 {
+        let waits = if self.ahead > 0 {
             !self.composed.is_empty()
         } else {
             !self.order.is_empty()
-        }
+        };
+        waits || self.request.is_some()
+    }
+
+    /// Asks for the block ack of a frame on winning the channel next; the lane is still being
+    /// served.
+    pub(in crate::mac) const fn put_request(&mut self, flight: Flight) {
+        self.request = Some(flight);
+    }
+
+    /// The frame for whose block ack to ask now that the channel is won.
+    pub(in crate::mac) const fn take_request(&mut self) -> Option<Flight> {
+        self.request.take()
     }
 
     /// Whether nothing contends for the channel and nothing is on the air.

@@ -44,7 +44,7 @@ impl Flow {
 }
 
 impl Log {
-    fn mbps(&self, flow: usize, seconds: f64) -> f64 {
+    pub(super) fn mbps(&self, flow: usize, seconds: f64) -> f64 {
         self.delivered[flow].0 as f64 * f64::from(IP_BYTES) * 8e-6 / seconds
     }
 
@@ -52,7 +52,7 @@ impl Log {
         self.delivered[flow].1 / u32::try_from(self.delivered[flow].0.max(1)).unwrap()
     }
 
-    fn collided(&self) -> f64 {
+    pub(super) fn collided(&self) -> f64 {
         self.frames.iter().filter(|frame| frame.collided).count() as f64 / self.frames.len() as f64
     }
 }

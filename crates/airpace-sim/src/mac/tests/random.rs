@@ -110,7 +110,25 @@ fn any_hearing(radios: usize) -> impl Strategy<Value = Hearing> {
         1 => Just(Hearing::All),
         3 => (relation(), relation(), relation())
             .prop_map(|(senses, disturbs, decodes)| Hearing::Matrix { senses, disturbs, decodes }),
+        3 => (proptest::collection::vec(-105.0..-40.0, radios * radios), any::<bool>())
+            .prop_map(move |(dbm, captures)| by_powers(radios, captures, |from, to| {
+                dbm[from.index() * radios + to.index()]
+            })),
     ]
+}
+
+/// Reception by these powers in dBm.
+fn by_powers(
+    radios: usize,
+    captures: bool,
+    received_dbm: impl FnMut(RadioId, RadioId) -> f64,
+) -> Hearing {
+    let rules = ReceptionRules {
+        capture: captures.then(Capture::default),
+        ..ReceptionRules::default()
+    };
+    let powers = ReceivedPowers::by(vec![7.0; radios], rules, received_dbm);
+    Hearing::Powers(Box::new(powers))
 }
 
 /// A network, the load on it and a change of neighbours.
@@ -182,6 +200,17 @@ fn network(
             senses.set(RadioId(to), RadioId(from), true);
         }
     }
+    if let Hearing::Powers(powers) = &hearing {
+        hearing = by_powers(radios.len(), powers.rules.capture.is_some(), |from, to| {
+            let received_dbm = 10.0 * powers.received_mw(from, to).log10();
+            let has_link = ends.contains_key(&(from.0, to.0)) || ends.contains_key(&(to.0, from.0));
+            if has_link {
+                received_dbm.max(-81.0)
+            } else {
+                received_dbm
+            }
+        });
+    }
     let link = |(&(from, to), &(mcs, loss)): (&(u32, u32), &(u8, f64))| {
         let rate = if flags[2] && mcs == 8 {
             TxRate::legacy(airpace_core::phy::LegacyRate::Mbps6)
@@ -198,6 +227,7 @@ fn network(
         hearing,
         monitor: flags[0],
         in_order: flags[1],
+        block_ack_requests: flags[0],
         ..MacConfig::new(radios, links)
     }
 }

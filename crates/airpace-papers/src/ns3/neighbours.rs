@@ -1,0 +1,351 @@
+//! Several cells on one channel, and stations that are hidden from each other: families S9 to S11.
+//!
+//! The results of ns-3 3.44 are stored in `validation/ns3/reference/neighbours.csv`, one run per
+//! line; here the same layouts are run in this project's simulator. All flows are saturated.
+
+mod bars;
+
+pub use bars::starving;
+
+use super::report::Row;
+use airpace_core::phy::{AccessCategory, GuardInterval, Standard, Timing, TxRate, Width};
+use airpace_sim::channel::{self, Channel, PathLoss, Position};
+use airpace_sim::mac::{
+    Beacon, LinkConfig, MacConfig, PathConfig, Quality, QueueLimit, QueueScope, RadioConfig,
+    RadioId, Signal,
+};
+use airpace_sim::world::{ChannelConfig, FlowConfig, NodeId, Record, Traffic, World, WorldConfig};
+use airpace_units::Time;
+use anyhow::{Context as _, ensure};
+use std::str::FromStr;
+use std::time::Duration;
+
+/// The stored runs of ns-3.
+const STORED: &str = include_str!("../../../../validation/ns3/reference/neighbours.csv");
+/// The columns, in order.
+const COLUMNS: &str = "family,run,layout,distance_m,side,station_m,exponent,mcs,rts,requests,seed,\
+warm_s,duration_s,goodput_mbps,total_goodput_mbps,mpdu_fail_share,no_answer_share";
+/// UDP payload of a packet, bytes.
+const PAYLOAD_BYTES: u32 = 1_470;
+/// Flows begin at different times within this span, about the longest frame. Cells that do not
+/// sense each other repeat their frames in nearly the same time, so that they keep the offset from
+/// each other for seconds; if they began together they would lose frames to each other that they do
+/// not lose in ns-3.
+const START_WITHIN: Duration = Duration::from_millis(5);
+/// Packets that a source keeps under way; the ns-3 program refills its queues to as many.
+const WINDOW: u32 = 192;
+
+/// Where the access points and stations stand, and which way the packets go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Layout {
+    /// Two access points with a station each, all on a line, downlink.
+    Two {
+        /// Whether the stations stand between the access points, or outside.
+        between: bool,
+    },
+    /// Three access points in a row with a station each beside it, downlink.
+    Three,
+    /// One access point with a station on either side, uplink.
+    Uplink,
+}
+
+/// One run of ns-3 and its results.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NeighboursRun {
+    /// `S9`, `S10` or `S11`.
+    pub family: String,
+    /// The name of the setting, which runs with several seeds share.
+    pub name: String,
+    /// Who stands where.
+    pub layout: Layout,
+    /// From one access point to the next, or from the access point to its stations, in m.
+    pub distance_m: f64,
+    /// From an access point to its station, in m.
+    pub station_m: f64,
+    /// Exponent of the path loss.
+    pub exponent: f64,
+    /// VHT, 80 MHz, one stream.
+    pub mcs: u8,
+    /// Whether RTS precede all data.
+    pub rts: bool,
+    /// Whether a missed block ack is asked for.
+    pub requests: bool,
+    /// Seed.
+    pub seed: u64,
+    /// Time before the measurement.
+    pub warm_up: Duration,
+    /// Time of the measurement.
+    pub duration: Duration,
+    /// Payload received by each flow, Mbit/s.
+    pub goodput_mbps: Vec<f64>,
+}
+
+/// The stored runs.
+///
+/// # Errors
+/// The first line that cannot be understood.
+pub fn stored() -> anyhow::Result<Vec<NeighboursRun>> {
+    let mut lines = STORED.lines();
+    ensure!(
+        lines.next() == Some(COLUMNS),
+        "the stored runs with neighbours do not have the expected columns"
+    );
+    let numbered = (2..).zip(lines);
+    numbered
+        .map(|(number, line)| run(line).with_context(|| format!("line {number}")))
+        .collect()
+}
+
+fn run(line: &str) -> anyhow::Result<NeighboursRun> {
+    let cells: Vec<&str> = line.split(',').collect();
+    let &[
+        family,
+        name,
+        layout,
+        distance,
+        side,
+        station,
+        exponent,
+        mcs,
+        rts,
+        requests,
+        seed,
+        warm,
+        duration,
+        goodput,
+        ..,
+    ] = cells.as_slice()
+    else {
+        anyhow::bail!("the line has too few columns")
+    };
+    Ok(NeighboursRun {
+        family: family.to_owned(),
+        name: name.to_owned(),
+        layout: match layout {
+            "two" => Layout::Two {
+                between: side == "near",
+            },
+            "three" => Layout::Three,
+            _ => Layout::Uplink,
+        },
+        distance_m: number(distance)?,
+        station_m: number(station)?,
+        exponent: number(exponent)?,
+        mcs: number(mcs)?,
+        rts: rts == "1",
+        requests: requests == "1",
+        seed: number(seed)?,
+        warm_up: Duration::try_from_secs_f64(number(warm)?)?,
+        duration: Duration::try_from_secs_f64(number(duration)?)?,
+        goodput_mbps: goodput.split(';').map(number).collect::<Result<_, _>>()?,
+    })
+}
+
+fn number<T: FromStr>(text: &str) -> anyhow::Result<T> {
+    text.parse()
+        .ok()
+        .with_context(|| format!("`{text}` is not a number"))
+}
+
+/// The two ends of a flow.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    from: Position,
+    to: Position,
+}
+
+impl NeighboursRun {
+    /// The positions of the radios, access points first, and the ends of each flow among them.
+    fn radios(&self) -> (Vec<Position>, Vec<(RadioId, RadioId)>) {
+        let at = |x, y| Position::new(x, y, 0.0);
+        let (d, s) = (self.distance_m, self.station_m);
+        let pairs = match self.layout {
+            Layout::Two { between } => {
+                let inwards = if between { s } else { -s };
+                vec![
+                    Pair {
+                        from: at(0.0, 0.0),
+                        to: at(inwards, 0.0),
+                    },
+                    Pair {
+                        from: at(d, 0.0),
+                        to: at(d - inwards, 0.0),
+                    },
+                ]
+            }
+            Layout::Three => [0.0, d, 2.0 * d]
+                .map(|x| Pair {
+                    from: at(x, 0.0),
+                    to: at(x, s),
+                })
+                .to_vec(),
+            Layout::Uplink => {
+                let positions = vec![at(0.0, 0.0), at(-d, 0.0), at(d, 0.0)];
+                let flows = vec![(RadioId(1), RadioId(0)), (RadioId(2), RadioId(0))];
+                return (positions, flows);
+            }
+        };
+        let cells = pairs.len() as u32;
+        let positions = pairs.iter().map(|pair| pair.from);
+        let positions = positions.chain(pairs.iter().map(|pair| pair.to)).collect();
+        let flows = (0..cells).map(|cell| (RadioId(cell), RadioId(cells + cell)));
+        (positions, flows.collect())
+    }
+
+    /// The setting as a network of our simulator, with the PPDU durations of ns-3.
+    ///
+    /// # Errors
+    /// A rate or a channel that does not exist.
+    pub fn world(&self) -> anyhow::Result<WorldConfig> {
+        let (positions, ends) = self.radios();
+        let nodes = positions.len() as u32;
+        let flow = |(index, &(from, to)): (usize, &(RadioId, RadioId))| FlowConfig {
+            from: NodeId(from.0),
+            to: NodeId(to.0),
+            category: AccessCategory::BestEffort,
+            traffic: Traffic::Saturating {
+                payload: PAYLOAD_BYTES,
+                window: WINDOW,
+            },
+            start: Time::ZERO + START_WITHIN.mul_f64(self.phase(index)),
+            stop: None,
+        };
+        Ok(WorldConfig {
+            seed: self.seed,
+            warm_up: self.warm_up,
+            duration: self.duration,
+            slot: None,
+            nodes,
+            keys: Vec::new(),
+            flows: ends.iter().enumerate().map(flow).collect(),
+            channels: vec![ChannelConfig {
+                mac: self.mac(&positions, &ends)?,
+                nodes: (0..nodes).map(NodeId).collect(),
+            }],
+            wires: Vec::new(),
+            routes: Vec::new(),
+            proxies: Vec::new(),
+            changes: Vec::new(),
+            record: Record::default(),
+        })
+    }
+
+    /// When a flow begins, as a share of [`START_WITHIN`]: a golden ratio sequence.
+    fn phase(&self, flow: usize) -> f64 {
+        (0.618_033_988_75 * (flow as f64 + 1.37 * self.seed as f64)).fract()
+    }
+
+    fn mac(
+        &self,
+        positions: &[Position],
+        ends: &[(RadioId, RadioId)],
+    ) -> anyhow::Result<MacConfig> {
+        let rate = TxRate::new(
+            Standard::Vht,
+            Width::Mhz80,
+            1,
+            self.mcs,
+            GuardInterval::Ns800,
+        )?;
+        let propagation = Channel::new(channel::ChannelConfig {
+            path_loss: PathLoss {
+                exponent: self.exponent,
+                ..PathLoss::default()
+            },
+            ..channel::ChannelConfig::new(
+                positions.iter().map(|&at| channel::Radio::at(at)).collect(),
+            )
+        })?;
+        let mut radios = vec![RadioConfig::new(); positions.len()];
+        let access_points = if self.layout == Layout::Uplink {
+            1
+        } else {
+            ends.len()
+        };
+        for (index, radio) in radios.iter_mut().enumerate() {
+            let beacon = Beacon::default();
+            let share = beacon.interval * index as u32 / access_points as u32;
+            radio.beacon = (index < access_points).then_some(Beacon {
+                first: beacon.first + share,
+                ..beacon
+            });
+            radio.rts_threshold = self.rts.then_some(0);
+            radio.path = PathConfig::queued(QueueLimit {
+                packets: 1_000,
+                scope: QueueScope::Radio,
+                in_flight: true,
+            });
+        }
+        let mut links = Vec::new();
+        for &(from, to) in ends {
+            for (from, to) in [(from, to), (to, from)] {
+                links.push(LinkConfig {
+                    quality: Quality::of(Signal::Channel(propagation.link(from, to))),
+                    ..LinkConfig::new(from, to, rate)
+                });
+            }
+        }
+        Ok(MacConfig {
+            timing: Timing::Ns3,
+            hearing: propagation.powers(None),
+            block_ack_requests: self.requests,
+            endless_retries: true,
+            // Its limit of 7 counts the repetitions.
+            retry_limit: 8,
+            ..MacConfig::new(radios, links)
+        })
+    }
+
+    /// Runs the setting in this project's simulator. Returns the payload received by each flow in
+    /// Mbit/s.
+    ///
+    /// # Errors
+    /// A setting that the simulator refuses.
+    pub fn simulate(&self) -> anyhow::Result<Vec<f64>> {
+        let mut world = World::new(self.world()?)?;
+        world.run();
+        let outcome = world.outcome();
+        let seconds = outcome.window.as_secs_f64();
+        let mbps = outcome.flows.iter();
+        Ok(mbps
+            .map(|flow| flow.payload_bytes as f64 * 8e-6 / seconds)
+            .collect())
+    }
+}
+
+/// Runs the settings and compares them: a row for the total of each setting, and one for each
+/// station. Both simulators' figures are means over the stored seeds.
+///
+/// # Errors
+/// A setting that the simulator refuses.
+pub fn compare(runs: &[NeighboursRun]) -> anyhow::Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for runs in settings(runs) {
+        let mut ours = Vec::new();
+        for run in &runs {
+            ours.push(run.simulate()?);
+        }
+        rows.extend(bars::rows(&runs, &mean(&ours)));
+    }
+    Ok(rows)
+}
+
+/// The runs of each setting, in the order of the settings.
+fn settings(runs: &[NeighboursRun]) -> Vec<Vec<&NeighboursRun>> {
+    let mut settings: Vec<Vec<&NeighboursRun>> = Vec::new();
+    for run in runs {
+        let known = settings.iter_mut().find(|known| known[0].name == run.name);
+        match known {
+            Some(known) => known.push(run),
+            None => settings.push(vec![run]),
+        }
+    }
+    settings
+}
+
+/// Means over several runs, flow by flow.
+fn mean(runs: &[Vec<f64>]) -> Vec<f64> {
+    let flows = runs.first().map_or(0, Vec::len);
+    let over = |flow: usize| runs.iter().map(|run| run[flow]).sum::<f64>() / runs.len() as f64;
+    (0..flows).map(over).collect()
+}

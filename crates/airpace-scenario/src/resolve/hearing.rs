@@ -1,0 +1,100 @@
+//! Who hears whom on a channel, and what becomes of frames that overlap.
+
+use super::air::Air;
+use crate::file::{ErrorModel as ErrorModelName, Node, NodeKind, Reception};
+use airpace_config::document::{KeyError, refuse};
+use airpace_config::quantity::Length;
+use airpace_sim::channel;
+use airpace_sim::mac::{Capture, Hearing, RadioId, Relation};
+
+impl Air<'_> {
+    /// Who hears whom: by ranges if they are given, else by received power.
+    pub(super) fn hearing(
+        &self,
+        members: &[usize],
+        propagation: &channel::Channel,
+    ) -> Result<Hearing, KeyError> {
+        let by_power = self.channel.error_model == ErrorModelName::Snr
+            && self.channel.carrier_sense_range.is_none();
+        let hearing = if let Some(sense) = self.channel.carrier_sense_range {
+            self.by_ranges(members, sense)
+        } else if by_power {
+            simplest(propagation.hearing(), members.len())
+        } else {
+            Hearing::All
+        };
+        let has_neighbours = self.has_several_access_points(members) || hearing != Hearing::All;
+        let default = by_power && self.has_positions(members) && has_neighbours;
+        let reception = self.channel.reception.unwrap_or(if default {
+            Reception::Sinr
+        } else {
+            Reception::Collide
+        });
+        match reception {
+            Reception::Sinr if !by_power => refuse(
+                self.key("reception"),
+                "\"sinr\" needs received powers: let `error_model` be \"snr\", and leave `carrier_sense_range` out",
+            ),
+            Reception::Sinr => Ok(propagation.powers(self.channel.capture.then(Capture::default))),
+            Reception::Collide if self.channel.capture => refuse(
+                self.key("capture"),
+                "frames that overlap are lost as a whole here, so that none can be captured: give the channel `reception = \"sinr\"`",
+            ),
+            Reception::Collide => Ok(hearing),
+        }
+    }
+
+    fn key(&self, name: &str) -> String {
+        format!("channel.{}.{name}", self.index)
+    }
+
+    fn by_ranges(&self, members: &[usize], sense: Length) -> Hearing {
+        let disturb = self.channel.interference_range.unwrap_or(sense);
+        let position = |radio: RadioId| self.network.members[members[radio.index()]].position;
+        let within = |range: Length| {
+            Relation::by(members.len(), |from, to| {
+                from != to && position(from).distance(position(to)) <= range.0
+            })
+        };
+        Hearing::Matrix {
+            senses: within(sense),
+            disturbs: within(disturb),
+            decodes: within(sense),
+        }
+    }
+
+    fn has_several_access_points(&self, members: &[usize]) -> bool {
+        let access_points = members.iter().filter(|&&member| {
+            let is_above = self.network.members[member].downlink == Some(self.index);
+            is_above && self.network.table(member).kind == NodeKind::Ap
+        });
+        access_points.count() > 1
+    }
+
+    /// Whether the scenario says where any of the nodes stands.
+    fn has_positions(&self, members: &[usize]) -> bool {
+        let usual = Node::default().distance;
+        members.iter().any(|&member| {
+            let node = self.network.table(member);
+            node.position.is_some() || node.within.is_some() || node.distance != usual
+        })
+    }
+}
+
+/// [`Hearing::All`], which costs less, if it says the same.
+fn simplest(hearing: Hearing, radios: usize) -> Hearing {
+    let Hearing::Matrix {
+        senses,
+        disturbs,
+        decodes,
+    } = &hearing
+    else {
+        return hearing;
+    };
+    let all = Relation::by(radios, |from, to| from != to);
+    if *senses == all && *disturbs == all && *decodes == all {
+        Hearing::All
+    } else {
+        hearing
+    }
+}
