@@ -13,6 +13,19 @@ use core::time::Duration;
 /// and it is mostly heard again within a second.
 const WIRED_GRACE: Duration = Duration::from_secs(2);
 
+/// What is heard at the port that a station has just left was on its way when it left. An association
+/// takes a station longer than this, so it cannot be back yet. If it were believed, frames would go to an
+/// access point where the station is not, and nothing that it answers would correct that.
+const BACK_AFTER: Duration = Duration::from_millis(50);
+
+impl LearntStation {
+    /// Whether a frame that is heard at `port` was sent before the station came to where it is.
+    fn is_late(&self, now: Time, port: usize) -> bool {
+        self.left_port
+            .is_some_and(|(left, at)| left == port && port != self.port && now < at + BACK_AFTER)
+    }
+}
+
 impl<F: DownlinkFrame> Inline<F> {
     /// Returns the seat of a station that has just been heard at `port`; `None` if there is no room for
     /// it.
@@ -20,11 +33,17 @@ impl<F: DownlinkFrame> Inline<F> {
         let Some(&index) = self.by_mac.get(&mac) else {
             return self.learn(now, port, mac);
         };
-        self.note_heard(index, now);
         let station = self.stations[index].as_mut()?;
-        if core::mem::replace(&mut station.port, port) == port {
+        if station.is_late(now, port) {
             return Some(station.seat);
         }
+        self.note_heard(index, now);
+        let station = self.stations[index].as_mut()?;
+        let before = core::mem::replace(&mut station.port, port);
+        if before == port {
+            return Some(station.seat);
+        }
+        station.left_port = Some((before, now));
         self.counts.roamed += 1;
         let seat = station.seat;
         let medium = self.medium_of(port, mac);

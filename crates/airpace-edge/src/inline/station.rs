@@ -25,6 +25,8 @@ pub(super) struct LearntStation {
     pub(super) seat: Seat,
     /// The port of the box where it was heard last.
     pub(super) port: usize,
+    /// The port where it was heard before that, and when it left it.
+    pub(super) left_port: Option<(usize, Time)>,
     /// When it was last heard.
     pub(super) heard_at: Time,
     /// Whether frames have been sent to it, or an operator has named it, so that it is not one that
@@ -52,6 +54,7 @@ impl LearntStation {
             is_exempt: known.is_some_and(|known| known.is_exempt),
             seat,
             port,
+            left_port: None,
             heard_at: now,
             // An operator has named it.
             is_confirmed: known.is_some(),

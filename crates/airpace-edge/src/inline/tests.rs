@@ -122,6 +122,24 @@ fn a_station_that_roams_takes_what_waits_for_it_along() {
 }
 
 #[test]
+fn a_frame_that_was_on_its_way_does_not_take_a_station_back() {
+    let mut inline = inline(config());
+    let mut port_after = |now, port| {
+        inline.on_uplink(ms(now), port, PHONE, Uplink::Presence);
+        let sent = inline.on_downlink(ms(now), PHONE, Frame(0));
+        assert_eq!(sent, Ok(()));
+        departures(&mut inline, ms(now))[0].0
+    };
+    assert_eq!(port_after(1, 0), 0);
+    assert_eq!(port_after(100, 1), 1);
+    // The programs' observations of two ports may also come in another order than the frames.
+    assert_eq!(port_after(99, 0), 1);
+    assert_eq!(port_after(120, 0), 1);
+    assert_eq!(port_after(200, 0), 0, "it has gone back");
+    assert_eq!(inline.counts().roamed, 2);
+}
+
+#[test]
 fn two_ports_of_one_access_point_are_one_medium() {
     let mut inline = inline(config());
     inline.on_uplink(ms(1), 1, PHONE, Uplink::Presence);

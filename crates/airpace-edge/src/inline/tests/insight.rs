@@ -40,7 +40,7 @@ fn news_that_nobody_takes_are_bounded() {
     inline.on_downlink(ms(0), PHONE, Frame(0)).unwrap();
     for roam in 1..1000 {
         let port = usize::from(roam % 2 == 1);
-        inline.on_uplink(ms(roam), port, PHONE, Uplink::Presence);
+        inline.on_uplink(ms(100 * roam), port, PHONE, Uplink::Presence);
     }
     assert_eq!(news(&mut inline).len(), 256);
 }
