@@ -1,6 +1,6 @@
 //! Who may ask for what: the name under which a request reaches the box, and the token for changes.
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{bail, ensure};
 use core::net::{IpAddr, Ipv6Addr};
 use ring::hmac;
 use ring::rand::SystemRandom;
@@ -52,8 +52,16 @@ impl Token {
     pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
         let file = path.display();
         let make = format!("(umask 077; head -c 24 /dev/urandom | base64 > {file}) makes a token");
-        let text = airpace_net::files::read_text(path)
-            .with_context(|| format!("token_file {file}: {make}"))?;
+        let text = airpace_net::files::read_text(path).map_err(|error| {
+            let remedy = if error.kind() == std::io::ErrorKind::PermissionDenied {
+                format!(
+                    "the user that airpace runs as must own it (the packaged service: chown airpace: {file})"
+                )
+            } else {
+                make.clone()
+            };
+            anyhow::Error::new(error).context(format!("token_file {file}: {remedy}"))
+        })?;
         let mode = fs::metadata(path)?.permissions().mode() & 0o777;
         if mode & 0o077 != 0 {
             bail!(

@@ -183,7 +183,12 @@ impl EdgeConfig {
             ("wan", "\"eth0\""),
             ("#telemetry", "\"/var/log/airpace/edge.jsonl\""),
             ("#agents.private_key_file", "\"/etc/airpace/edge.key\""),
+            ("#web.token_file", "\"/etc/airpace/web.token\""),
             ("#station.name", "\"printer\""),
+            (
+                "#station.preshared_key_file",
+                "\"/etc/airpace/printer.psk\"",
+            ),
             ("ap.ports", "[\"eth1\"]"),
         ];
         super::example::<Self>("The in-line box: airpace edge --config FILE.", GIVEN)

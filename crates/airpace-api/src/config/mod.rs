@@ -119,8 +119,8 @@ impl Default for Cipher {
 /// A file with every key, as [`EdgeConfig::example`] and its like give it.
 fn example<T: Section>(what: &str, given: &[Given<'_>]) -> String {
     let heading = format!(
-        "{what}\n\nEvery key is here. Those that begin with # have this value if they are left out. After a \
-         change: airpace check FILE, and airpace doctor FILE for what is missing on this machine."
+        "{what}\n\nEvery key is here. Those that begin with # are not set: they then have this value, or \
+         what their comment says. After a change: airpace check FILE, and airpace doctor FILE for what is missing on this machine."
     );
     schema::example::<T>(&heading, given)
 }

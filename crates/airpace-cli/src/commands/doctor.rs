@@ -64,10 +64,12 @@ fn examine(args: &Doctor) -> anyhow::Result<Vec<Check>> {
         let name = path.display().to_string();
         let checked =
             checked.map_err(|error| bad_input_with(error.one_line(&name), error.excerpt()))?;
-        return Ok(match &checked {
-            Checked::Edge(config) => doctor::examine(Purpose::Edge(config)),
-            Checked::Proxy(config) => doctor::examine(Purpose::Proxy(config)),
-            Checked::Agent(config) => doctor::examine(Purpose::Agent(config)),
+        // Relative paths start where those of the program that reads the file do.
+        let folder = std::path::absolute(folder)?;
+        return Ok(match checked {
+            Checked::Edge(config) => doctor::examine(Purpose::Edge(&config.in_folder(&folder))),
+            Checked::Proxy(config) => doctor::examine(Purpose::Proxy(&config.in_folder(&folder))),
+            Checked::Agent(config) => doctor::examine(Purpose::Agent(&config.in_folder(&folder))),
             Checked::Scenario(_) => {
                 return Err(bad_input(format!(
                     "{name} is a scenario, which needs nothing of the machine: airpace check {name}"

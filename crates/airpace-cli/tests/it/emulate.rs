@@ -276,6 +276,13 @@ fn eventually(is_true: impl Fn() -> bool) -> bool {
     true
 }
 
+/// The program, which ends after SIGHUP also if the tests run under `nohup`, as it else would not.
+fn heeding_hangups() -> Command {
+    let mut command = Command::new("env");
+    command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_airpace")]);
+    command
+}
+
 #[test]
 #[expect(clippy::disallowed_methods, reason = "real processes end in real time")]
 fn nothing_is_left_however_the_emulator_ends() {
@@ -294,7 +301,7 @@ fn nothing_is_left_however_the_emulator_ends() {
         // A daemon, and a process that does not heed the gentle signals.
         let script =
             format!("setsid sleep {mark} & trap '' INT TERM HUP; sleep {mark}; sleep {mark}");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_airpace"));
+        let mut command = heeding_hangups();
         command.args(["emulate", "--stations", "2", "--", "sh", "-c", &script]);
         command
             .stdin(Stdio::null())
@@ -322,7 +329,7 @@ fn the_report_is_written_however_a_signal_ends_the_run() {
     for signal in [Signal::SIGHUP, Signal::SIGTERM, Signal::SIGINT] {
         let path = folder.path().join(format!("{signal}.json"));
         let mark = format!("1000.{}77{}", std::process::id(), signal as i32);
-        let mut emulator = Command::new(env!("CARGO_BIN_EXE_airpace"))
+        let mut emulator = heeding_hangups()
             .args(["emulate", "--report", path.to_str().unwrap()])
             .args(["--", "sh", "-c", &format!("exec sleep {mark}")])
             .stdin(Stdio::null())

@@ -290,7 +290,9 @@ impl StationStatus<'_> {
             _ => format!("no TCP acknowledgements have shown its frames for {since} s"),
         };
         let current = self.report.map_or(Sensor::None, |report| report.sensor);
-        let instead = if has_level(current) {
+        let instead = if current == lost.sensor {
+            ", and speaks again".to_owned()
+        } else if has_level(current) {
             format!(", and {} observes it instead", current.name())
         } else {
             String::new()

@@ -66,7 +66,7 @@ pub(super) fn run(
     let socket = lookup.open_socket(UdpOptions::default())?;
     let telemetry = AgentTelemetry::open(config, hangup)?;
     let monitor = open_monitor(config)?;
-    tracing::info!(event = "agent-started", box = %config.proxy, monitor = ?config.monitor, interface = ?config.interface, "agent that only reports");
+    tracing::info!(event = "agent-started", box = %config.proxy, monitor = config.monitor.as_deref(), interface = config.interface.as_deref(), "agent that only reports");
     let mut poller = Poller::new()?;
     poller.add(stop, STOP, Interest::Read)?;
     poller.add(&socket, SOCKET, Interest::Read)?;

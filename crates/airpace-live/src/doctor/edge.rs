@@ -205,9 +205,10 @@ fn plan(config: &EdgeConfig, access_points: &[&str], is_possible: bool, is_in_us
             .with_advice(format!("airpace edge status --wan {wan}"));
     }
     if !is_possible {
-        return Check::good(
+        return Check::bad(
             "airpace edge",
-            "would refuse these ports, or do less than it could, as long as something above is missing",
+            "would refuse these ports, or do less than it could",
+            "mend what is missing above",
         );
     }
     let bridge = match (&config.bridge, config.datapath) {

@@ -86,7 +86,7 @@ section! {
         edca: EdcaSet = nested,
         /// What decides whether an MPDU is decoded.
         error_model: ErrorModel = default("snr"),
-        /// What becomes of frames that overlap. The default is "sinr" with `error_model =
+        /// What becomes of frames that overlap. Without the key it is "sinr" with `error_model =
         /// "snr"`, if any node has a `position`, `within` or a `distance` other than the usual one,
         /// and there are several access points or nodes out of each other's range.
         reception: Option<Reception> = optional("\"sinr\" among neighbours, else \"collide\""),
