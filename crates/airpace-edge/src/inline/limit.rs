@@ -135,16 +135,17 @@ impl StationStatus<'_> {
         if self.is_paced(granted_bps) {
             return self.paced_limit(granted_bps);
         }
-        let cause = if self.is_steady() {
+        let (sent, granted) = (rate(sent_bps), rate(granted_bps));
+        let reason = if self.is_steady() {
             // A sender that finds its path's rate and leaves no queue, as BBR does, cannot be told from
             // one that has no more to send.
-            "no more comes from the wired side, and no queue stands there: the server sends no more, or a \
-             link on its way is full"
+            format!(
+                "only {sent} of {granted} arrive, and there is no queue on the wired side: the server \
+                 sends no more, or a link on its way is full"
+            )
         } else {
-            "the sender has no more to send"
+            format!("the sender has no more to send: {sent} of {granted} that it may have")
         };
-        let (sent, granted) = (rate(sent_bps), rate(granted_bps));
-        let reason = format!("{cause}: {sent} of {granted} that it may have");
         (LimitedBy::Sender, reason)
     }
 

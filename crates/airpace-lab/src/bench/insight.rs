@@ -5,6 +5,7 @@ use super::edge::{
     DelayQuantiles, EdgeProcess, EdgeTestbed, SERVER, SERVER_MAC, pause, station_address,
 };
 use crate::tool::Stop;
+use airpace_api::config::{MetricsConfig, WebConfig};
 use airpace_api::operator::EdgeRequest;
 use airpace_net::netns::Namespace;
 use airpace_net::packet::PacketSocket;
@@ -68,8 +69,6 @@ const PAGE_EVERY: Duration = Duration::from_secs(2);
 /// Between two readings by Prometheus. Its own default is a minute, the dashboard's 15 s.
 const METRICS_EVERY: Duration = Duration::from_secs(5);
 
-const METRICS: SocketAddr = SocketAddr::new(core::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9110);
-const PAGE: SocketAddr = SocketAddr::new(core::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 const SHOWN: &str = "[metrics]\n[web]\n";
 /// As in the benchmark of the datapath: the packets' path is measured, not the pacing.
 const UNPACED: &str = "[control]\nlaw = \"none\"\n[metrics]\n[web]\n";
@@ -236,15 +235,17 @@ fn watch(bed: &EdgeTestbed, span: Duration) -> anyhow::Result<Read> {
         page: 0,
         asking: Duration::ZERO,
     };
+    let metrics = MetricsConfig::default().listen;
+    let page = WebConfig::default().listen;
     let is_due = |at: Duration, every: Duration| at.as_millis().is_multiple_of(every.as_millis());
-    get(bed, PAGE, "/api/history")?;
+    get(bed, page, "/api/history")?;
     let mut at = Duration::ZERO;
     while at < span {
         if is_due(at, METRICS_EVERY) {
-            read.metrics = get(bed, METRICS, "/metrics")?;
+            read.metrics = get(bed, metrics, "/metrics")?;
         }
         if is_due(at, PAGE_EVERY) {
-            read.page = get(bed, PAGE, "/api/status")?;
+            read.page = get(bed, page, "/api/status")?;
         }
         if is_due(at, STATUS_EVERY) {
             let before = thread_time()?;

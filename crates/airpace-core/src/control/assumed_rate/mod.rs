@@ -188,29 +188,26 @@ impl AssumeRates {
 
     /// Lets the ratios between the airtimes per packet change slowly.
     fn keep_ratios(&mut self, parts: &[RoundPart], packet_s: &mut [Option<f64>]) {
-        let mut slots: Vec<(usize, Ratio)> = Vec::new();
-        for (idx, part) in parts.iter().enumerate() {
-            if part.is_observed() && part.sample.frames > 0.0 && packet_s[idx].is_some() {
-                slots.push((idx, self.assumed(part.station).ratio));
-            }
-        }
-        let mut observed: Vec<Observed<'_>> = slots
-            .iter_mut()
-            .filter_map(|(idx, ratio)| {
-                let part = &parts[*idx];
-                Some(Observed {
-                    ratio,
+        let mut observed = Vec::new();
+        for (index, part) in parts.iter().enumerate() {
+            if let Some(told_s) = packet_s[index]
+                && part.is_observed()
+                && part.sample.frames > 0.0
+            {
+                observed.push(Observed {
+                    index,
+                    ratio: self.assumed(part.station).ratio,
                     seconds: part.sample.frames * part.frame.round_s,
                     bps: part.frame.level / part.frame.round_s * part.bits(),
-                    per_bit_s: packet_s[*idx]? / part.bits(),
-                })
-            })
-            .collect();
+                    per_bit_s: told_s / part.bits(),
+                });
+            }
+        }
         steady(&mut observed);
-        let steadied: Vec<f64> = observed.iter().map(|station| station.per_bit_s).collect();
-        for ((idx, ratio), per_bit_s) in slots.into_iter().zip(steadied) {
-            packet_s[idx] = Some(per_bit_s * parts[idx].bits());
-            self.assumed(parts[idx].station).ratio = ratio;
+        for station in observed {
+            let part = &parts[station.index];
+            packet_s[station.index] = Some(station.per_bit_s * part.bits());
+            self.assumed(part.station).ratio = station.ratio;
         }
     }
 

@@ -1,8 +1,8 @@
 //! What stations take relative to one another changes slowly.
 //!
-//! A station that is taken to be faster is sent longer frames, and of longer frames a part of the
-//! transit that is not known to be common counts less: it seems faster still. An error therefore lasts
-//! for seconds, and equal stations swing apart. So the ratios between stations are means over seconds,
+//! A station that is taken for a faster one is sent longer frames. What all transits have in common is
+//! not fully known, and counts for less in longer ones, so that the station seems faster still. An error
+//! therefore lasts for seconds, and equal stations swing apart. So the ratios between stations are means over seconds,
 //! and only the payload of all of them follows the slot.
 
 /// Frames in a time this long weigh as much as all before them, seconds. The swings take five to ten.
@@ -29,8 +29,10 @@ pub(super) struct Ratio {
 }
 
 /// One station in a slot.
-pub(super) struct Observed<'a> {
-    pub(super) ratio: &'a mut Ratio,
+pub(super) struct Observed {
+    /// Number of the station in the slot's list.
+    pub(super) index: usize,
+    pub(super) ratio: Ratio,
     /// For how long frames were observed in the slot, seconds.
     pub(super) seconds: f64,
     /// Bits per second that were sent to it.
@@ -40,18 +42,18 @@ pub(super) struct Observed<'a> {
 }
 
 /// Replaces the airtimes per bit of a slot by those with the mean ratios and the same sum.
-pub(super) fn steady(stations: &mut [Observed<'_>]) {
+pub(super) fn steady(stations: &mut [Observed]) {
     for station in stations.iter_mut() {
         station
             .ratio
             .observe(station.seconds, station.per_bit_s.ln());
     }
     let offset = offset(stations);
-    let is_another = |station: &Observed<'_>| {
+    let is_another = |station: &Observed| {
         let ratio = &station.ratio;
         (ratio.recent - ratio.mean - offset).abs() > ANOTHER_RATE
     };
-    // Whose rate has changed cannot be told: the sum of the changes is nought.
+    // The slot tells the sum, so the change of one station shows as changes of the others too.
     if stations.iter().any(is_another) {
         for station in stations {
             station.ratio.mean = station.ratio.recent;
@@ -65,7 +67,7 @@ pub(super) fn steady(stations: &mut [Observed<'_>]) {
 }
 
 /// By how much the logarithms of the slot are larger than the means.
-fn offset(stations: &[Observed<'_>]) -> f64 {
+fn offset(stations: &[Observed]) -> f64 {
     let (mut told, mut usual) = (0.0, 0.0);
     for station in stations {
         told += station.bps * station.per_bit_s;
@@ -101,16 +103,16 @@ mod tests {
     fn run(slots: usize, ratios: &mut [Ratio; 2], told: impl Fn(usize) -> [f64; 2]) -> [f64; 2] {
         let mut last = [0.0; 2];
         for slot in 0..slots {
-            let [first, second] = ratios;
             let told = told(slot);
-            let mut stations =
-                [(first, told[0]), (second, told[1])].map(|(ratio, per_bit_s)| Observed {
-                    ratio,
-                    seconds: 0.1,
-                    bps: 50e6,
-                    per_bit_s,
-                });
+            let mut stations = [0, 1].map(|index| Observed {
+                index,
+                ratio: ratios[index],
+                seconds: 0.1,
+                bps: 50e6,
+                per_bit_s: told[index],
+            });
             steady(&mut stations);
+            *ratios = [stations[0].ratio, stations[1].ratio];
             last = stations.map(|station| station.per_bit_s);
         }
         last
@@ -152,12 +154,14 @@ mod tests {
         let mut ratio = Ratio::default();
         for per_bit_s in [2e-9, 3e-9, 2.5e-9] {
             let mut stations = [Observed {
-                ratio: &mut ratio,
+                index: 0,
+                ratio,
                 seconds: 0.1,
                 bps: 50e6,
                 per_bit_s,
             }];
             steady(&mut stations);
+            ratio = stations[0].ratio;
             assert!((stations[0].per_bit_s / per_bit_s - 1.0).abs() < 1e-9);
         }
     }
