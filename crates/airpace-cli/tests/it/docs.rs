@@ -150,7 +150,9 @@ fn commands_that_need_only_files_succeed() {
 fn run(lab: &mut Lab, machine: &str, command: &Command) -> String {
     // The pages do not know the station of this test.
     let line = command.line.replace("MAC", "02:00:00:00:01:02");
-    let (status, printed) = lab.shell(machine, &format!("( {line}\n) < /dev/null"));
+    // What is printed may lack the end of its last line, for which the lab waits.
+    let shell = format!("( {line}\n) < /dev/null; code=$?; echo; ( exit $code )");
+    let (status, printed) = lab.shell(machine, &shell);
     assert_eq!(status, 0, "{}: {line}\n{printed}", command.page);
     printed
 }
@@ -181,6 +183,9 @@ fn commands_for_a_running_box_succeed() {
     let start = lasting("box", "airpace edge --config /etc/airpace/edge.toml");
     lab.start("box", &start);
     lab.expect_answers(&start);
+    // The bridge carries frames before the box can be asked.
+    let wait = "timeout 30 sh -c 'until airpace status > /dev/null 2>&1; do sleep 0.1; done'";
+    assert_eq!(lab.shell("box", wait).0, 0, "{}", lab.logs());
     for command in planned(&Way::Box) {
         let printed = run(&mut lab, "box", &command);
         let is_http = command.line.starts_with("curl");

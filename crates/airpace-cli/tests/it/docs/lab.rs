@@ -352,7 +352,8 @@ impl Lab {
         self.machine(machine).run(line)
     }
 
-    fn logs(&self) -> String {
+    /// What the programs that run have logged.
+    pub(super) fn logs(&self) -> String {
         let running = self.machines.iter().filter_map(|(name, machine)| {
             let log = machine.running.as_ref()?;
             Some(format!("{name}: {}", read(log)))
