@@ -126,15 +126,11 @@ fn workplace() -> Folder {
 #[test]
 fn commands_that_need_only_files_succeed() {
     let folder = workplace();
-    let path = format!(
-        "{}:{}",
-        folder.path().join("target/release").display(),
-        std::env::var("PATH").unwrap_or_default()
-    );
     for command in planned(&Way::Files) {
         let mut shell = std::process::Command::new("bash");
-        shell.args(["-euc", &command.line]).env("PATH", &path);
-        shell.env("SHELL", "/bin/sh").current_dir(folder.path());
+        let line = format!("PATH=\"$PWD/target/release:$PATH\"\n{}", command.line);
+        shell.args(["-euc", &line]).env("SHELL", "/bin/sh");
+        shell.current_dir(folder.path());
         let output = shell.stdin(Stdio::null()).output().unwrap();
         let log = String::from_utf8_lossy(&output.stderr);
         if command.line.contains(" emulate ") && log.contains("/dev/net/tun") {
