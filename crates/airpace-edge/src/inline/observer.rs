@@ -4,7 +4,8 @@
 use super::radio::CellRadio;
 use super::reports::{AgentReports, RefusedReport};
 use airpace_core::report::{Sensor, SlotReport, WaitingTime};
-use airpace_core::sensor::ack_burst::{AckBurst, DownlinkPacket, UplinkAck};
+use airpace_core::sensor::USABLE;
+use airpace_core::sensor::ack_burst::{AckBurst, DownlinkPacket, SegmentTransit, UplinkAck};
 use airpace_core::sensor::ladder::Ladder;
 use airpace_core::sensor::waiting::WaitingMeter;
 use airpace_core::wire::ieee80211::MacAddr;
@@ -35,6 +36,9 @@ pub struct Observer {
     stations: Vec<Option<ObservedStation>>,
 }
 
+/// A slot of an agent without enough acknowledgements has the transit of those before it for this long.
+const TRANSIT_KEPT: Duration = Duration::from_secs(1);
+
 /// What is kept for one station beside its bursts.
 #[derive(Clone, Debug)]
 struct ObservedStation {
@@ -46,6 +50,8 @@ struct ObservedStation {
     /// What passed in the slot before this one: the waiting time, and the bytes acknowledged.
     last_wait: Option<WaitingTime>,
     last_acknowledged: u64,
+    /// When frames to it were last seen to take how long.
+    last_transit: Option<(Time, SegmentTransit)>,
 }
 
 impl Observer {
@@ -72,6 +78,7 @@ impl Observer {
             agent: AgentReports::default(),
             last_wait: None,
             last_acknowledged: 0,
+            last_transit: None,
         });
     }
 
@@ -159,6 +166,12 @@ impl Observer {
         if report.bytes == 0 {
             report.bytes = observed.last_acknowledged;
         }
+        // Rates of stations without agents are judged by how long frames take to those with agents.
+        if let Some((seen, transit)) = observed.last_transit
+            && now.saturating_since(seen) <= TRANSIT_KEPT
+        {
+            report.transit = report.level().map(|level| transit.of_frame(level));
+        }
         observed.agent.number(&mut report);
         Ok(Some(report))
     }
@@ -175,6 +188,11 @@ impl Observer {
             .and_then(|address| self.radio.close_slot(now, address, id));
         let bytes = bursts.bytes;
         (observed.last_wait, observed.last_acknowledged) = (waiting.wait, bytes);
+        if bursts.confidence >= USABLE
+            && let Some(transit) = SegmentTransit::of(&bursts)
+        {
+            observed.last_transit = Some((now, transit));
+        }
         let agent_speaks = observed.ladder.current() == Sensor::Agent;
         if agent_speaks && observed.agent.is_present(now, self.slot) {
             return None;

@@ -59,6 +59,9 @@ section! {
         /// Whether its agent has a monitor interface. Without one the agent tells frames apart by
         /// arrival times, and reports no PHY rate.
         monitor: bool = default("true"),
+        /// Whether an agent reports of it beside a proxy with reports = "observed" or "radio", which
+        /// observes the others.
+        agent: bool = default("false"),
         /// Its weight in the sharing of airtime, relative to others, if its access point has scheme
         /// = "airtime"; 256 as in Linux.
         airtime_weight: u16 = default("256", "1", "65535"),

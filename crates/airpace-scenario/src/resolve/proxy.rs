@@ -13,6 +13,7 @@ use airpace_edge::agent::AgentConfig;
 use airpace_edge::proxy::{InteractiveConfig, Pacing};
 use airpace_sim::world::{AirRadioConfig, Feedback, NodeId, ProxyConfig};
 use airpace_units::Time;
+use core::time::Duration;
 
 pub(super) fn proxies(network: &Network<'_>) -> Result<Vec<ProxyConfig>, KeyError> {
     let mut proxies = Vec::new();
@@ -45,11 +46,12 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
     }
     let payload = payload(network, proxy);
     let (joins, unmonitored) = (joins(network, &stations), unmonitored(network, &stations));
+    let observes = matches!(proxy.reports, Reports::Observed | Reports::Radio);
+    let agents = agents_beside(network, &stations, observes)?;
     let nodes = stations.into_iter().map(Network::id).collect();
     let slot = proxy.slot.unwrap_or(network.scenario.slot).0;
     let mut base = ProxyConfig::new(Network::id(place), nodes, law(proxy, payload, at)?, slot);
-    let has_agents = !matches!(proxy.reports, Reports::Observed | Reports::Radio);
-    let in_line = proxy.in_line.unwrap_or(!has_agents);
+    let in_line = proxy.in_line.unwrap_or(observes);
     if let Pacing::Law(LawConfig::Waterfill(law)) = &mut base.edge.pacing
         && in_line
     {
@@ -79,12 +81,17 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
             ..base.edge
         },
         agent: AgentConfig {
-            gather_acks: proxy.gather_acks.0,
+            // Agents beside a box only report.
+            gather_acks: if observes {
+                Duration::ZERO
+            } else {
+                proxy.gather_acks.0
+            },
             thin_acks: proxy.thin_acks,
-            adapts_slots: takes_news && proxy.reports == Reports::Air,
+            adapts_slots: takes_news && (proxy.reports == Reports::Air || observes),
             ..base.agent
         },
-        report_bytes: matches!(proxy.reports, Reports::Air | Reports::Told)
+        report_bytes: (matches!(proxy.reports, Reports::Air | Reports::Told) || !agents.is_empty())
             .then_some(proxy.report_size.0.0 as u32 + UDP_HEADERS),
         feedback: match proxy.reports {
             Reports::Air => Feedback::OverTheAir,
@@ -92,6 +99,7 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
             Reports::Observed | Reports::Radio => Feedback::Observed,
         },
         radio: (proxy.reports == Reports::Radio).then(|| radio(proxy)),
+        agents,
         ..base
     })
 }
@@ -117,6 +125,28 @@ fn unmonitored(network: &Network<'_>, stations: &[usize]) -> Vec<NodeId> {
         }
     }
     unmonitored
+}
+
+/// The stations with agents beside a proxy that `observes` the others.
+fn agents_beside(
+    network: &Network<'_>,
+    stations: &[usize],
+    observes: bool,
+) -> Result<Vec<NodeId>, KeyError> {
+    let mut agents = Vec::new();
+    for &station in stations {
+        if !network.table(station).agent {
+            continue;
+        }
+        if !observes {
+            return refuse(
+                format!("{}.agent", network.key(station)),
+                "all stations of its proxy have agents: remove it, or give the proxy reports = \"observed\" or \"radio\"",
+            );
+        }
+        agents.push(Network::id(station));
+    }
+    Ok(agents)
 }
 
 /// The radio near the access point.

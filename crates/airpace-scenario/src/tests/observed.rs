@@ -62,6 +62,55 @@ fn observed_stations_get_nearly_what_agents_would_get_them() {
     assert!(observed_ms <= closed_ms / 10.0, "{observed_ms} {closed_ms}");
 }
 
+/// The cell with agents on the stations of these numbers, one download each.
+fn mixed(agents: &[usize]) -> Vec<f64> {
+    let (network, flows) = CELL
+        .split_once("[[node]]\nkind = \"station\"")
+        .and_then(|(before, _)| {
+            CELL.split_once("[[wire]]")
+                .map(|(_, after)| (before, after))
+        })
+        .expect("the cell has stations and a wire");
+    let mut text = network.to_owned();
+    for (index, mcs) in [9, 4, 1].into_iter().enumerate() {
+        let agent = agents.contains(&index);
+        text += &format!(
+            "[[node]]\nname = \"s{index}\"\nkind = \"station\"\nrate = \"mcs {mcs}\"\nagent = {agent}\n"
+        );
+    }
+    text +=
+        &format!("[[wire]]{flows}[[flow]]\nkind = \"tcp\"\n[[proxy]]\nreports = \"observed\"\n");
+    let summary = finished(&loaded(&text, &[])).summary;
+    let downloads = summary.flows.iter().filter(|flow| flow.kind != "ping");
+    downloads.map(|flow| flow.goodput_mbps).collect()
+}
+
+#[test]
+fn beside_agents_no_station_pays_for_having_none() {
+    let all = mixed(&[0, 1, 2]);
+    // Before the others' rates were judged by those of stations with agents, MCS 1 beside two of them
+    // had 64 %, and MCS 9 had 68 %.
+    for agents in [&[0][..], &[1], &[2], &[0, 1], &[1, 2]] {
+        let some = mixed(agents);
+        for (some, all) in some.iter().zip(&all) {
+            assert!(some >= &(0.8 * all), "{agents:?}: {some} {all}");
+        }
+    }
+}
+
+#[test]
+fn an_agent_beside_agents_is_refused() {
+    let text = CELL.replace("count = 3", "count = 3\nagent = true");
+    let text = format!("{text}[[flow]]\nkind = \"tcp\"\n[[proxy]]\nreports = \"air\"\n");
+    let refusal = loaded(&text, &[]).resolve().expect_err("all have agents");
+    assert!(
+        refusal
+            .to_string()
+            .contains("all stations of its proxy have agents"),
+        "{refusal}"
+    );
+}
+
 #[test]
 fn udp_without_answers_gets_what_the_others_leave_of_the_round() {
     // The first and the fastest station, whose frames nobody answers at the box.

@@ -211,6 +211,10 @@ pub struct ProxyConfig {
     pub joins: Vec<(NodeId, Time)>,
     /// Stations whose agents have no monitor interface: they tell frames apart by arrival times.
     pub unmonitored: Vec<NodeId>,
+    /// Stations with an agent although the proxy observes the others: with [`Feedback::Observed`]
+    /// only, which has no agents otherwise. Such agents know nothing of a tunnel; the box completes
+    /// their reports by what it has seen.
+    pub agents: Vec<NodeId>,
     /// The proxy itself. Its stations are those of `stations`, in the same order; weights may be
     /// given here.
     pub edge: proxy::ProxyConfig,
@@ -263,6 +267,7 @@ impl ProxyConfig {
             stations,
             joins: Vec::new(),
             unmonitored: Vec::new(),
+            agents: Vec::new(),
             edge: proxy::ProxyConfig {
                 pacing: law.map_or(Pacing::Unpaced, Pacing::Law),
                 slot,

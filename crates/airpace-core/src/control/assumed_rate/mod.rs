@@ -12,6 +12,7 @@
 //! duration cannot hold, which only its losses show.
 
 mod alike;
+mod beside;
 mod foreign;
 mod intercept;
 mod round;
@@ -24,6 +25,7 @@ use super::sample::Sample;
 use super::{AirEstimate, BacklogChange, Diagnostics, LawConfig, RateController};
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
+use beside::beside_known;
 use core::time::Duration;
 use foreign::Foreign;
 use intercept::{Line, intercept};
@@ -186,7 +188,8 @@ impl AssumeRates {
         round::unseen_packet_s(&parts, &others, self.overhead_s, self.common_s)
     }
 
-    /// Lets the ratios between the airtimes per packet change slowly.
+    /// Lets the ratios between the airtimes per packet change slowly, and corrects those of the stations
+    /// whose PHY rates are unknown by those whose rates are known.
     fn keep_ratios(&mut self, parts: &[RoundPart], packet_s: &mut [Option<f64>]) {
         let mut observed = Vec::new();
         for (index, part) in parts.iter().enumerate() {
@@ -194,19 +197,25 @@ impl AssumeRates {
                 && part.is_observed()
                 && part.sample.frames > 0.0
             {
+                // A PHY rate that is known may change; its error does not.
+                let unit_s = 1.0 / part.sample.phy_bps.unwrap_or(1.0);
                 observed.push(Observed {
                     index,
                     ratio: self.assumed(part.station).ratio,
                     seconds: part.sample.frames * part.frame.round_s,
-                    bps: part.frame.level / part.frame.round_s * part.bits(),
-                    per_bit_s: told_s / part.bits(),
+                    bps: part.frame.level / part.frame.round_s * part.bits() * unit_s,
+                    per_bit_s: told_s / part.bits() / unit_s,
                 });
             }
         }
         steady(&mut observed);
+        let is_known = |station: &Observed| parts[station.index].sample.phy_bps.is_some();
+        let factor = beside_known(&observed, is_known);
         for station in observed {
             let part = &parts[station.index];
-            packet_s[station.index] = Some(station.per_bit_s * part.bits());
+            if part.sample.phy_bps.is_none() {
+                packet_s[station.index] = Some(station.per_bit_s * part.bits() * factor);
+            }
             self.assumed(part.station).ratio = station.ratio;
         }
     }

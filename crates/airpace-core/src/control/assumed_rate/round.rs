@@ -106,13 +106,17 @@ impl RoundPart {
         })
     }
 
-    /// Whether the PHY rate is unknown and a box, rather than an agent, has seen the frames.
+    /// Whether a box has seen the frames, or how long they took. An agent may report of them besides.
     pub(super) fn is_observed(&self) -> bool {
-        self.is_unknown() && self.sample.is_passive
+        self.frame.transit.is_some() || self.is_unknown() && self.sample.is_passive
     }
 
     fn is_unknown(&self) -> bool {
         self.sample.phy_bps.is_none()
+    }
+
+    fn has_transit(&self) -> bool {
+        self.frame.transit.is_some()
     }
 
     fn is_aggregated(&self) -> bool {
@@ -140,7 +144,7 @@ pub(super) fn unseen_packet_s(
 ) -> Option<f64> {
     let unseen = others.unseen;
     let sent_pps: f64 = unseen.iter().map(|part| part.pps).sum();
-    let Round { time_s, payload_s } = Round::of(parts, others, overhead_s)?;
+    let Round { time_s, payload_s } = Round::of(parts, others, overhead_s, RoundPart::is_unknown)?;
     if is_idle(parts) || others.has_upload || sent_pps * time_s < 1.0 {
         return None;
     }
@@ -162,9 +166,10 @@ pub(super) fn unseen_packet_s(
 
 /// What the frames of a slot tell.
 pub(super) struct Division {
-    /// Airtime per packet of the stations of unknown PHY rate, seconds, in the order of the parts:
-    /// `None` where the PHY rate is known, or where nothing follows because frames hold one packet
-    /// each and no transit was seen.
+    /// Airtime per packet, seconds, in the order of the parts: `None` where nothing follows because
+    /// frames hold one packet each and no transit was seen, or where the PHY rate is known and no
+    /// transit was seen. Where the PHY rate is known and a transit was seen, what would follow without
+    /// the PHY rate: its error is that of the others.
     pub(super) packet_s: Vec<Option<f64>>,
     /// What all transits have in common, seconds, if the channel was loaded by stations that are seen.
     pub(super) common_s: Option<f64>,
@@ -183,12 +188,13 @@ pub(super) fn divide(
     overhead_s: f64,
     usual_s: Option<f64>,
 ) -> Division {
-    let round = Round::of(parts, others, overhead_s);
     let mut unknown = parts.iter().filter(|part| part.is_unknown());
-    if unknown.all(|part| part.frame.transit.is_some()) {
+    if unknown.all(RoundPart::has_transit) {
+        let round = Round::of(parts, others, overhead_s, RoundPart::has_transit);
         let has_unseen = others.has_upload || !others.unseen.is_empty();
         divide_by_transits(parts, round, others.foreign_share, has_unseen, usual_s)
     } else {
+        let round = Round::of(parts, others, overhead_s, RoundPart::is_unknown);
         Division {
             packet_s: divide_by_packets(parts, round),
             common_s: None,
@@ -235,7 +241,7 @@ fn divide_by_transits(
     let time_s = round.map_or(f64::MAX, |round| round.time_s);
     // Frames per round, as long as those whose transits were seen, and the sum of their transits.
     let (mut frames, mut transits_s) = (0.0, 0.0);
-    for part in parts.iter().filter(|part| part.is_unknown()) {
+    for part in parts {
         if let Some(transit) = part.frame.transit {
             let seen = part.turns(time_s) * part.frame.level / transit.level;
             frames += seen;
@@ -273,9 +279,6 @@ fn divide_by_transits(
         }
     };
     let airtime_per_bit_s = |part: &RoundPart| {
-        if let Some(bps) = part.sample.phy_bps {
-            return Some(1.0 / bps);
-        }
         let transit = part.frame.transit?;
         let payload_s = scale * (transit.seconds - common_s).max(payload_least_s);
         let packet_s = payload_s / transit.level;
@@ -283,7 +286,7 @@ fn divide_by_transits(
     };
     let per_bit_s: Vec<Option<f64>> = parts.iter().map(airtime_per_bit_s).collect();
     let packet_s = |(idx, part): (usize, &RoundPart)| {
-        let own_s = per_bit_s[idx].filter(|_| part.is_unknown())?;
+        let own_s = per_bit_s[idx]?;
         let of_others = |other: usize| per_bit_s[other].filter(|_| other != idx);
         let others_s = (0..parts.len()).filter_map(of_others);
         Some(part.bits() * drawn_together(own_s, others_s))
@@ -303,7 +306,7 @@ fn divide_by_transits(
 fn is_idle(parts: &[RoundPart]) -> bool {
     let waits = parts
         .iter()
-        .filter(|part| part.is_unknown() && part.is_aggregated());
+        .filter(|part| (part.is_unknown() || part.has_transit()) && part.is_aggregated());
     !waits.into_iter().any(|part| {
         part.frame
             .wait_s
@@ -316,13 +319,19 @@ fn is_idle(parts: &[RoundPart]) -> bool {
 struct Round {
     /// The shortest time between frames to one station, seconds.
     time_s: f64,
-    /// Payload in it to the stations of unknown PHY rate that are seen, seconds.
+    /// Payload in it to the stations among which it is to be divided, seconds.
     payload_s: f64,
 }
 
 impl Round {
-    /// `None` while no frames aggregate.
-    fn of(parts: &[RoundPart], others: &Others<'_>, overhead_s: f64) -> Option<Self> {
+    /// `is_divided` says among which stations the payload is to be divided. `None` while no frames
+    /// aggregate.
+    fn of(
+        parts: &[RoundPart],
+        others: &Others<'_>,
+        overhead_s: f64,
+        is_divided: fn(&RoundPart) -> bool,
+    ) -> Option<Self> {
         let time_s = parts
             .iter()
             .filter(|part| part.is_aggregated())
@@ -338,7 +347,9 @@ impl Round {
             };
             frames_s += turns * overhead_s;
             uplink += part.frame.uplink_per_s * uplink_part * overhead_s;
-            if let Some(bps) = part.sample.phy_bps {
+            if let Some(bps) = part.sample.phy_bps
+                && !is_divided(part)
+            {
                 known_s += part.bits() / bps * part.frame.level * turns;
             }
         }

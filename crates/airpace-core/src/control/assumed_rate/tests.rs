@@ -310,3 +310,34 @@ fn a_station_that_is_merely_present_takes_nothing() {
     let beside = granted_pps(&[download, vec![unseen(1, 0), unseen(2, 0)]].concat());
     assert!((beside / alone - 1.0).abs() < 0.01, "{beside} {alone}");
 }
+
+#[test]
+fn beside_a_station_of_known_rate_the_others_do_not_pay_for_what_all_frames_take() {
+    let stations = [(30.0, 390.0), (13.0, 175.5), (4.5, 58.5)];
+    let mut reports = observed(&stations, 0.0, 310e-6);
+    // Collisions: every frame takes 150 µs more than is assumed, and no transit contains that.
+    for report in &mut reports {
+        report.span = report.span.map(|(first, _)| {
+            let round_s = report.round_s().expect("there are frames") + 3.0 * 150e-6;
+            let frames = f64::from(report.frames - 1);
+            (first, first + Duration::from_secs_f64(round_s * frames))
+        });
+    }
+    for known in 0..3 {
+        let mut reports = reports.clone();
+        reports[known].inverse_rate_sum = 100.0 / (stations[known].1 * 1e6);
+        reports[known].sensor = Sensor::Agent;
+        let mut law = law();
+        for slot in 1..=30 {
+            law.on_slot(Time::from_millis(100 * slot), &reports);
+        }
+        for (station, (_, mbps)) in stations.iter().enumerate() {
+            let assumed = law.assumed[station].1.bps / 1e6;
+            // 0.81 if the others were charged for all of it.
+            assert!(
+                station == known || (0.86..1.1).contains(&(assumed / mbps)),
+                "{known} known: {assumed} of {mbps}"
+            );
+        }
+    }
+}

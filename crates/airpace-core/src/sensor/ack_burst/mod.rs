@@ -25,6 +25,7 @@ use airpace_units::{StationId, Time};
 use core::time::Duration;
 use station::StationBursts;
 use std::collections::BTreeMap;
+pub use transit::SegmentTransit;
 pub(crate) use transit::TRANSIT_COMMON;
 use turns::Turns;
 

@@ -1,5 +1,6 @@
 //! How long frames take, from the moment at which they can be on the air to their answer.
 
+use crate::report::SlotReport;
 use core::time::Duration;
 
 /// What a transit holds besides the payload of its frame: preamble, SIFS and block ack of the frame,
@@ -14,6 +15,32 @@ const QUARTILE: f64 = 0.25;
 const FEWEST: usize = 6;
 /// Most transits kept per slot.
 const MOST: usize = 4_096;
+
+/// How long frames to a station take, for frames of any size.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SegmentTransit {
+    /// Seconds per segment beyond [`TRANSIT_COMMON`], at least 0.
+    per_segment_s: f64,
+}
+
+impl SegmentTransit {
+    /// What the bursts of a slot have shown; `None` if the report has no frames or no transit.
+    #[must_use]
+    pub fn of(report: &SlotReport) -> Option<Self> {
+        let (level, transit) = report.level().zip(report.transit)?;
+        let beyond_s = transit.saturating_sub(TRANSIT_COMMON).as_secs_f64();
+        Some(Self {
+            per_segment_s: beyond_s / level,
+        })
+    }
+
+    /// The transit of a frame of `level` packets.
+    #[must_use]
+    pub fn of_frame(self, level: f64) -> Duration {
+        let beyond = Duration::try_from_secs_f64(self.per_segment_s * level);
+        TRANSIT_COMMON.saturating_add(beyond.unwrap_or_default())
+    }
+}
 
 /// The event at which a transit begins: the later one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -159,7 +159,7 @@ impl World {
             let delayed = core::mem::take(&mut proxy.delayed);
             for (due, report) in delayed {
                 if due <= now {
-                    proxy.edge.on_report(now, report);
+                    proxy.take_report(now, report);
                 } else {
                     proxy.delayed.push((due, report));
                 }

@@ -41,7 +41,7 @@ pub(super) struct ProxyNode {
     pub(super) config: ProxyConfig,
     pub(super) edge: Proxy<Parcel>,
     pub(super) stations: Vec<ManagedStation>,
-    /// What it observes, where no agent reports.
+    /// What it observes, where agents do not report of all stations.
     pub(super) observing: Option<ObservingBox>,
     alarm: Alarm,
     /// Reports that faults delay, and when they arrive.
@@ -150,12 +150,11 @@ impl ProxyNode {
         managed.joined = true;
         let slot = self.config.agent.slot;
         let first_slot = match self.config.feedback {
-            Feedback::OverTheAir => Some(slot.mul_f64(managed.report_phase)),
+            Feedback::OverTheAir | Feedback::Observed => slot.mul_f64(managed.report_phase),
             // Reports that reach the law directly end with the proxy's slot, as in the ns-3 runs.
-            Feedback::Direct => Some(until_slot_end(now, slot)),
-            Feedback::Observed => None,
+            Feedback::Direct => until_slot_end(now, slot),
         };
-        if let Some(first_slot) = first_slot {
+        if managed.has_agent {
             managed.start_agent(now, &self.config.agent, station, first_slot);
         }
         if let Some(observing) = &mut self.observing {
@@ -172,8 +171,7 @@ impl ProxyNode {
     fn start_agent(&mut self, now: Time, station: usize) {
         let slot = self.config.agent.slot;
         let managed = &mut self.stations[station];
-        let has_agents = self.config.feedback != Feedback::Observed;
-        if has_agents && managed.joined && managed.agent.is_none() {
+        if managed.has_agent && managed.joined && managed.agent.is_none() {
             managed.start_agent(now, &self.config.agent, station, slot);
         }
     }

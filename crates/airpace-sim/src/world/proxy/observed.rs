@@ -5,6 +5,7 @@ use super::super::record::{PassingHeader, PassingRecord};
 use super::super::{NodeId, World};
 use super::radio::AirRadio;
 use super::{PacedBy, ProxyNode};
+use airpace_core::report::SlotReport;
 use airpace_core::sensor::ack_burst::{DownlinkPacket, DownlinkSegment, FlowKey, UplinkAck};
 use airpace_edge::inline::Observer;
 use airpace_units::Time;
@@ -69,6 +70,20 @@ impl ProxyNode {
                 observing.observer.on_ack(now, station, &ack);
             }
             _ => observing.observer.on_other(now, station),
+        }
+    }
+
+    /// Takes the report of an agent. A box that observes the stations completes it by what it has seen,
+    /// and passes it on only while the agent speaks for its station.
+    pub(super) fn take_report(&mut self, now: Time, mut report: SlotReport) {
+        let Some(observing) = &mut self.observing else {
+            return self.edge.on_report(now, report);
+        };
+        // Beside the box no packet bears the time at which it was sent.
+        report.wait = None;
+        let station = report.station.index();
+        if let Ok(Some(report)) = observing.observer.on_report(now, station, report) {
+            self.edge.on_report(now, report);
         }
     }
 

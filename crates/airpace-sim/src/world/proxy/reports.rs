@@ -14,13 +14,11 @@ impl World {
         let config = &self.proxies[index].config;
         match (config.feedback, config.report_bytes) {
             (Feedback::Direct, _) => self.report_arrives(index, report),
-            (Feedback::OverTheAir, Some(_)) => {
+            (Feedback::OverTheAir | Feedback::Observed, Some(_)) => {
                 self.send_report_packet(index, station, Some(report))
             }
             // No packet carries it.
-            (Feedback::OverTheAir, None) => {}
-            // There are no agents.
-            (Feedback::Observed, _) => {}
+            (Feedback::OverTheAir | Feedback::Observed, None) => {}
         }
     }
 
@@ -82,7 +80,7 @@ impl World {
         }
         for _ in 0..faults.copies {
             if faults.delay.is_zero() {
-                proxy.edge.on_report(now, report.clone());
+                proxy.take_report(now, report.clone());
             } else {
                 let due = now.saturating_add(faults.delay);
                 proxy.delayed.push((due, report.clone()));

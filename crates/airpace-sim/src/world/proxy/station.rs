@@ -3,7 +3,7 @@
 use super::super::config::ReportFaults;
 use super::super::event::Alarm;
 use super::super::parcel::{Parcel, Tunnel};
-use super::super::{NodeId, ProxyConfig};
+use super::super::{Feedback, NodeId, ProxyConfig};
 use crate::mac::{self, FrameRecord};
 use crate::rng::{self, Stream};
 use airpace_edge::agent::{Agent, AgentConfig, Message};
@@ -27,6 +27,8 @@ pub(in crate::world) struct ManagedStation {
     pub(super) faults: ReportFaults,
     /// Draws of the reports that faults lose.
     pub(super) fault_draws: Stream,
+    /// Whether an agent is to run on it.
+    pub(super) has_agent: bool,
     /// Whether the agent has a monitor interface.
     monitored: bool,
     /// Sequence number of the next packet of the tunnel.
@@ -54,6 +56,7 @@ impl ManagedStation {
             report_phase: Stream::new(seed, "report phase", key).unit(),
             faults: ReportFaults::default(),
             fault_draws: Stream::new(seed, "report faults", key),
+            has_agent: config.feedback != Feedback::Observed || config.agents.contains(&node),
             monitored: !config.unmonitored.contains(&node),
             next_sequence: 0,
             hash_key: rng::hash_key(seed, "proxy queue", key),
