@@ -1,7 +1,7 @@
 //! Every command that the documentation shows is one that this program understands, and every
 //! target of `make` is one of the Makefile's.
 //!
-//! The commands of `docs/deploy.md` are also run (`tests/it/deploy.rs`).
+//! The commands are also run (`tests/it/docs.rs`).
 
 use crate::args::Program;
 use clap::Parser;

@@ -25,7 +25,9 @@ pub struct Check {
 }
 
 impl Check {
-    fn good(name: impl Into<String>, found: impl Into<String>) -> Self {
+    /// Nothing has to be done.
+    #[must_use]
+    pub fn good(name: impl Into<String>, found: impl Into<String>) -> Self {
         Self {
             name: name.into(),
             ok: true,
@@ -34,7 +36,13 @@ impl Check {
         }
     }
 
-    fn bad(name: impl Into<String>, found: impl Into<String>, remedy: impl Into<String>) -> Self {
+    /// Something is missing.
+    #[must_use]
+    pub fn bad(
+        name: impl Into<String>,
+        found: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
         Self {
             name: name.into(),
             ok: false,
@@ -44,7 +52,8 @@ impl Check {
     }
 
     /// The same with advice that need not be followed.
-    fn with_advice(mut self, advice: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn with_advice(mut self, advice: impl Into<String>) -> Self {
         self.remedy = Some(advice.into());
         self
     }
@@ -63,21 +72,22 @@ pub enum Purpose<'a> {
     Agent(&'a AgentConfig),
 }
 
-/// Looks at the machine, in the network namespace of the calling thread.
+/// Looks at the machine, in the network namespace of the calling thread. `further` are checks of what
+/// the program needs besides, without which the in-line box does not start either.
 #[must_use]
-pub fn examine(purpose: Purpose<'_>) -> Vec<Check> {
+pub fn examine(purpose: Purpose<'_>, further: Vec<Check>) -> Vec<Check> {
     let mut checks = vec![system::kernel()];
     match purpose {
         Purpose::Edge(config) => {
             checks.extend(system::in_line(1 + ports(config).len()));
-            checks.extend(edge::examine(config));
+            checks.extend(edge::examine(config, further));
         }
         Purpose::AnyEdge => {
             checks.extend(system::in_line(2));
-            checks.extend(edge::examine_any());
+            checks.extend(edge::examine_any().into_iter().chain(further));
         }
-        Purpose::Proxy(config) => checks.extend(tunnel::proxy(config)),
-        Purpose::Agent(config) => checks.extend(tunnel::agent(config)),
+        Purpose::Proxy(config) => checks.extend(tunnel::proxy(config).into_iter().chain(further)),
+        Purpose::Agent(config) => checks.extend(tunnel::agent(config).into_iter().chain(further)),
     }
     checks.push(system::clock());
     checks

@@ -1,12 +1,11 @@
 //! Who may ask for what: the name under which a request reaches the box, and the token for changes.
 
-use anyhow::{bail, ensure};
 use core::net::{IpAddr, Ipv6Addr};
 use ring::hmac;
 use ring::rand::SystemRandom;
-use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// Shortest token, characters.
 const LEAST_CHARACTERS: usize = 16;
@@ -39,6 +38,73 @@ fn without_port(host: &str) -> &str {
     }
 }
 
+/// Why the file with the token for changes cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("token_file {}: {found}; {remedy}", path.display())]
+pub struct TokenFileError {
+    path: PathBuf,
+    /// What is the matter with it.
+    pub found: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+/// Checks that a file holds a token for changes which nobody but its owner can read.
+///
+/// # Errors
+/// It cannot be read, others can read it, or the token is too short or too long.
+pub fn check_token_file(path: &Path) -> Result<(), TokenFileError> {
+    read_token(path).map(drop)
+}
+
+/// The commands that write a token into a file.
+#[must_use]
+pub fn make_token(path: &Path) -> String {
+    format!(
+        "(umask 077; head -c 24 /dev/urandom | base64 > {}) makes a token",
+        path.display()
+    )
+}
+
+fn read_token(path: &Path) -> Result<String, TokenFileError> {
+    let file = path.display();
+    let unusable = |found: String, remedy: String| TokenFileError {
+        path: path.to_owned(),
+        found,
+        remedy,
+    };
+    let unreadable = |error: io::Error| {
+        let remedy = if error.kind() == io::ErrorKind::PermissionDenied {
+            format!(
+                "the user that airpace runs as must own it (the packaged service: chown airpace: {file})"
+            )
+        } else {
+            make_token(path)
+        };
+        unusable(error.to_string(), remedy)
+    };
+    let text = airpace_net::files::read_text(path).map_err(unreadable)?;
+    let metadata = fs::metadata(path).map_err(unreadable)?;
+    let mode = metadata.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(unusable(
+            format!("it can be read by others (mode {mode:03o})"),
+            format!("run chmod 600 {file}"),
+        ));
+    }
+    let token = text.trim();
+    if !(LEAST_CHARACTERS..=MOST_CHARACTERS).contains(&token.len()) {
+        return Err(unusable(
+            format!(
+                "the token has {} characters, {LEAST_CHARACTERS} to {MOST_CHARACTERS} are needed",
+                token.len()
+            ),
+            make_token(path),
+        ));
+    }
+    Ok(token.to_owned())
+}
+
 /// The secret that changes need.
 pub(crate) struct Token {
     key: hmac::Key,
@@ -50,31 +116,7 @@ impl Token {
     /// Reads the token from a file that nobody but its owner can read. White space around it does
     /// not belong to it.
     pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
-        let file = path.display();
-        let make = format!("(umask 077; head -c 24 /dev/urandom | base64 > {file}) makes a token");
-        let text = airpace_net::files::read_text(path).map_err(|error| {
-            let remedy = if error.kind() == std::io::ErrorKind::PermissionDenied {
-                format!(
-                    "the user that airpace runs as must own it (the packaged service: chown airpace: {file})"
-                )
-            } else {
-                make.clone()
-            };
-            anyhow::Error::new(error).context(format!("token_file {file}: {remedy}"))
-        })?;
-        let mode = fs::metadata(path)?.permissions().mode() & 0o777;
-        if mode & 0o077 != 0 {
-            bail!(
-                "token_file {file} can be read by others (mode {mode:03o}): run chmod 600 {file}"
-            );
-        }
-        let token = text.trim();
-        ensure!(
-            (LEAST_CHARACTERS..=MOST_CHARACTERS).contains(&token.len()),
-            "token_file {file}: the token has {} characters, {LEAST_CHARACTERS} to {MOST_CHARACTERS} are needed; {make}",
-            token.len()
-        );
-        Self::new(token)
+        Self::new(&read_token(path)?)
     }
 
     /// The token with this text.

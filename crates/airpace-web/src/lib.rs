@@ -17,6 +17,7 @@ mod metrics;
 mod server;
 mod service;
 
+pub use guard::{TokenFileError, check_token_file, make_token};
 pub use history::MOST_STATIONS as MOST_STATIONS_OF_HISTORY;
 pub use metrics::text as metrics_text;
 pub use metrics::{MOST_STATIONS as MOST_STATIONS_OF_METRICS, names as metric_names};

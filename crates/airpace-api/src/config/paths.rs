@@ -36,6 +36,9 @@ impl EdgeConfig {
         if let Some(agents) = &mut self.agents {
             put(folder, &mut agents.private_key_file);
         }
+        if let Some(web) = &mut self.web {
+            put(folder, &mut web.token_file);
+        }
         for station in &mut self.station {
             put(folder, &mut station.preshared_key_file);
         }

@@ -1,5 +1,7 @@
 //! `airpace doctor`.
 
+mod token;
+
 use super::edge::access_point;
 use crate::failure::{bad_input, bad_input_with};
 use crate::files::{self, Checked, FileKind};
@@ -67,9 +69,17 @@ fn examine(args: &Doctor) -> anyhow::Result<Vec<Check>> {
         // Relative paths start where those of the program that reads the file do.
         let folder = std::path::absolute(folder)?;
         return Ok(match checked {
-            Checked::Edge(config) => doctor::examine(Purpose::Edge(&config.in_folder(&folder))),
-            Checked::Proxy(config) => doctor::examine(Purpose::Proxy(&config.in_folder(&folder))),
-            Checked::Agent(config) => doctor::examine(Purpose::Agent(&config.in_folder(&folder))),
+            Checked::Edge(config) => {
+                let config = config.in_folder(&folder);
+                let page = config.web.as_ref().map(token::check);
+                doctor::examine(Purpose::Edge(&config), Vec::from_iter(page))
+            }
+            Checked::Proxy(config) => {
+                doctor::examine(Purpose::Proxy(&config.in_folder(&folder)), Vec::new())
+            }
+            Checked::Agent(config) => {
+                doctor::examine(Purpose::Agent(&config.in_folder(&folder)), Vec::new())
+            }
             Checked::Scenario(_) => {
                 return Err(bad_input(format!(
                     "{name} is a scenario, which needs nothing of the machine: airpace check {name}"
@@ -78,7 +88,7 @@ fn examine(args: &Doctor) -> anyhow::Result<Vec<Check>> {
         });
     }
     let Some(wan) = &args.wan else {
-        return Ok(doctor::examine(Purpose::AnyEdge));
+        return Ok(doctor::examine(Purpose::AnyEdge, Vec::new()));
     };
     let config = EdgeConfig {
         wan: wan.clone(),
@@ -88,7 +98,7 @@ fn examine(args: &Doctor) -> anyhow::Result<Vec<Check>> {
     config
         .validate()
         .map_err(|error| bad_input_with(error.one_line("options"), error.excerpt()))?;
-    Ok(doctor::examine(Purpose::Edge(&config)))
+    Ok(doctor::examine(Purpose::Edge(&config), Vec::new()))
 }
 
 fn as_text(checks: &[Check]) -> String {

@@ -12,7 +12,7 @@ mod check;
 mod config;
 mod control;
 mod demo;
-mod deploy;
+mod docs;
 mod edge;
 mod emulate;
 mod keygen;

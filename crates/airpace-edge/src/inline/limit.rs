@@ -1,11 +1,13 @@
 //! What limits a station, and why, in words for an operator.
 //!
 //! The figures are means of about the last second. The first of the causes that applies is told, in
-//! the order of [`LimitedBy`]'s documentation in `docs/operate.md`.
+//! the order of [`LimitedBy`]'s documentation in `docs/operate.md`; it replaces the one before when
+//! that has not applied for two seconds ([`ToldCause`](super::ToldCause)).
 
 use super::status::StationStatus;
 use super::watch::{LostSensor, has_level};
 use airpace_core::report::Sensor;
+use airpace_core::sensor::wired::WiredRoundTrip;
 use core::time::Duration;
 use strum::{Display, EnumIter, IntoStaticStr};
 
@@ -76,8 +78,8 @@ pub struct Limit {
 }
 
 impl StationStatus<'_> {
-    /// Returns what limits the station. `passing` says why the whole box lets everything pass, if it
-    /// does.
+    /// Returns what limits the station, as it is told (see [`ToldCause`](super::ToldCause)). `passing`
+    /// says why the whole box lets everything pass, if it does.
     #[must_use]
     pub fn limit(&self, passing: Option<&str>) -> Limit {
         let (by, mut reason) = self.judge(passing);
@@ -104,39 +106,101 @@ impl StationStatus<'_> {
         Limit { by, reason }
     }
 
+    /// What is told: the cause that applies, or the one before it until the new one has lasted.
     fn judge(&self, passing: Option<&str>) -> (LimitedBy, String) {
-        if let Some(why) = passing {
-            let reason = format!("all frames of the box pass unpaced: {why}");
-            return (LimitedBy::Passing, reason);
+        let by = self.cause(passing);
+        match self.told.filter(|told| !told.yields_to(by)) {
+            Some(told) => (told.by, told.then(self).explain(told.by, passing)),
+            None => (by, self.explain(by, passing)),
+        }
+    }
+
+    /// The first cause that applies now.
+    pub(super) fn cause(&self, passing: Option<&str>) -> LimitedBy {
+        if passing.is_some() {
+            return LimitedBy::Passing;
         }
         if self.is_exempt {
-            let reason = "exempt: its frames pass unpaced, and may queue in the access point";
-            return (LimitedBy::Exempt, reason.to_owned());
+            return LimitedBy::Exempt;
         }
         let Some(granted_bps) = self.recent.granted_bps else {
-            let reason = "no rate is granted, so its frames pass unpaced";
-            return (LimitedBy::Passing, reason.to_owned());
+            return LimitedBy::Passing;
         };
-        let sent_bps = self.recent.sent_bps;
-        if sent_bps < IDLE_BPS && self.queued == 0 {
-            let reason = format!(
-                "nothing to send: {} of {} that it may have",
-                rate(sent_bps),
-                rate(granted_bps)
-            );
-            return (LimitedBy::Idle, reason);
+        if self.recent.sent_bps < IDLE_BPS && self.queued == 0 {
+            return LimitedBy::Idle;
         }
-        if let Some(reason) = self.path_limit() {
-            return (LimitedBy::Backhaul, reason);
-        }
-        if let Some(reason) = self.wired_limit(granted_bps) {
-            return (LimitedBy::Backhaul, reason);
+        if self.path_bottleneck_bps().is_some() || self.wired_queue(granted_bps).is_some() {
+            return LimitedBy::Backhaul;
         }
         if self.is_paced(granted_bps) {
-            return self.paced_limit(granted_bps);
+            return self.paced_cause();
         }
-        let (sent, granted) = (rate(sent_bps), rate(granted_bps));
-        let reason = if self.is_steady() {
+        LimitedBy::Sender
+    }
+
+    /// Why the station is not granted more.
+    fn paced_cause(&self) -> LimitedBy {
+        if !has_level(self.sensor()) {
+            let is_lost = self.lost.is_some() || self.radio_trouble().is_some();
+            return if is_lost {
+                LimitedBy::SensorLost
+            } else {
+                LimitedBy::NoSensor
+            };
+        }
+        if self.is_slow() {
+            return LimitedBy::SlowStation;
+        }
+        let others = self.cell.air_of_others;
+        if others.is_some_and(|air| air >= OTHERS_SHARE) {
+            return LimitedBy::Contention;
+        }
+        LimitedBy::FairShare
+    }
+
+    /// A cause in a sentence with the figures.
+    fn explain(&self, by: LimitedBy, passing: Option<&str>) -> String {
+        let granted_bps = self.recent.granted_bps.unwrap_or(0.0);
+        let sent = format!("{} of {}", rate(self.recent.sent_bps), rate(granted_bps));
+        match by {
+            LimitedBy::Passing => passing.map_or_else(
+                || "no rate is granted, so its frames pass unpaced".to_owned(),
+                |why| format!("all frames of the box pass unpaced: {why}"),
+            ),
+            LimitedBy::Exempt => {
+                "exempt: its frames pass unpaced, and may queue in the access point".to_owned()
+            }
+            LimitedBy::Idle => format!("nothing to send: {sent} that it may have"),
+            LimitedBy::Backhaul => self.explain_backhaul(granted_bps),
+            LimitedBy::SensorLost => self.explain_lost_sensor(&sent),
+            LimitedBy::NoSensor => {
+                let seen = if self.sensor() == Sensor::WaitingTime {
+                    "only its waiting time is observed, not its frames"
+                } else {
+                    "nothing is observed of its frames"
+                };
+                format!("{seen}: paced by what is assumed, {sent}")
+            }
+            LimitedBy::SlowStation => self.explain_slowness(&sent),
+            LimitedBy::Contention => format!(
+                "others use {:.0} % of the air: paced to its share of the rest, {sent}",
+                100.0 * self.cell.air_of_others.unwrap_or(0.0)
+            ),
+            LimitedBy::FairShare => {
+                let company = match self.cell.active.saturating_sub(1) {
+                    0 => "no other station is active".to_owned(),
+                    1 => "the air is shared with 1 other station".to_owned(),
+                    n => format!("the air is shared with {n} other stations"),
+                };
+                format!("paced to its fair share, {sent}; {company}")
+            }
+            LimitedBy::Sender => self.explain_sender(granted_bps),
+        }
+    }
+
+    fn explain_sender(&self, granted_bps: f64) -> String {
+        let (sent, granted) = (rate(self.recent.sent_bps), rate(granted_bps));
+        if self.is_steady() {
             // A sender that finds its path's rate and leaves no queue, as BBR does, cannot be told from
             // one that has no more to send.
             format!(
@@ -145,8 +209,12 @@ impl StationStatus<'_> {
             )
         } else {
             format!("the sender has no more to send: {sent} of {granted} that it may have")
-        };
-        (LimitedBy::Sender, reason)
+        }
+    }
+
+    /// What observes the station now.
+    fn sensor(&self) -> Sensor {
+        self.report.map_or(Sensor::None, |report| report.sensor)
     }
 
     /// Whether packets come all the time.
@@ -171,112 +239,84 @@ impl StationStatus<'_> {
         Some(cap_pps * packet_bits)
     }
 
-    /// The reason if the bottleneck is between the box and the access point.
-    fn path_limit(&self) -> Option<String> {
-        let limit_bps = self.path_limit_bps()?;
-        (self.recent.sent_bps >= BUSY_BPS).then(|| {
-            format!(
+    /// The same while the station is busy enough for it to matter.
+    fn path_bottleneck_bps(&self) -> Option<f64> {
+        let is_busy = self.recent.sent_bps >= BUSY_BPS;
+        self.path_limit_bps().filter(|_| is_busy)
+    }
+
+    /// The round trip on the wired side if a queue stands there and keeps the station from its rate.
+    fn wired_queue(&self, granted_bps: f64) -> Option<WiredRoundTrip> {
+        let trip = self.recent.wired?;
+        let is_long = trip.excess() >= WIRED_EXCESS.max(trip.smallest);
+        let is_full = self.recent.sent_bps >= FULL_SHARE * granted_bps;
+        (self.is_steady() && is_long && !is_full).then_some(trip)
+    }
+
+    fn explain_backhaul(&self, granted_bps: f64) -> String {
+        if let Some(limit_bps) = self.path_bottleneck_bps() {
+            return format!(
                 "the bottleneck is between the box and the access point, not on the air: about {} \
                  pass there, and packets above that wait or are lost on the way",
                 rate(limit_bps)
-            )
-        })
-    }
-
-    /// The reason if a queue stands between the servers and the box, and keeps the station from its rate.
-    fn wired_limit(&self, granted_bps: f64) -> Option<String> {
-        let recent = &self.recent;
-        let trip = recent.wired?;
-        let is_long = trip.excess() >= WIRED_EXCESS.max(trip.smallest);
-        let is_full = recent.sent_bps >= FULL_SHARE * granted_bps;
-        (self.is_steady() && is_long && !is_full).then(|| {
+            );
+        }
+        let trip = self.wired_queue(granted_bps).map_or_else(String::new, |trip| {
             format!(
-                "the bottleneck is on the wired side, before the box: round trips to the server take \
-                 {:.0} ms there, {:.0} ms of them in a queue, and only {} of {} arrive",
+                "round trips to the server take {:.0} ms there, {:.0} ms of them in a queue, and ",
                 ms(trip.time),
-                ms(trip.excess()),
-                rate(recent.sent_bps),
-                rate(granted_bps)
+                ms(trip.excess())
             )
-        })
+        });
+        format!(
+            "the bottleneck is on the wired side, before the box: {trip}only {} of {} arrive",
+            rate(self.recent.sent_bps),
+            rate(granted_bps)
+        )
     }
 
-    /// Why the station is not granted more.
-    fn paced_limit(&self, granted_bps: f64) -> (LimitedBy, String) {
-        let sent = format!("{} of {}", rate(self.recent.sent_bps), rate(granted_bps));
-        let sensor = self.report.map_or(Sensor::None, |report| report.sensor);
-        if !has_level(sensor) {
-            return self.unobserved_limit(sensor, &sent);
-        }
-        if let Some(reason) = self.slowness(&sent) {
-            return (LimitedBy::SlowStation, reason);
-        }
-        if let Some(others) = self.cell.air_of_others.filter(|&air| air >= OTHERS_SHARE) {
-            let reason = format!(
-                "others use {:.0} % of the air: paced to its share of the rest, {sent}",
-                100.0 * others
-            );
-            return (LimitedBy::Contention, reason);
-        }
-        let company = match self.cell.active.saturating_sub(1) {
-            0 => "no other station is active".to_owned(),
-            1 => "the air is shared with 1 other station".to_owned(),
-            n => format!("the air is shared with {n} other stations"),
+    fn explain_lost_sensor(&self, sent: &str) -> String {
+        let loss = match self.lost {
+            Some(lost) => self.loss(lost),
+            None => self.radio_trouble().unwrap_or_default(),
         };
-        let reason = format!("paced to its fair share, {sent}; {company}");
-        (LimitedBy::FairShare, reason)
+        format!("sensor lost: {loss}; paced by what is assumed meanwhile, {sent}")
     }
 
-    fn unobserved_limit(&self, sensor: Sensor, sent: &str) -> (LimitedBy, String) {
-        if let Some(lost) = self.lost {
-            let reason = format!(
-                "sensor lost: {}; paced by what is assumed meanwhile, {sent}",
-                self.loss(lost)
-            );
-            return (LimitedBy::SensorLost, reason);
-        }
-        if let Some(trouble) = self.radio_trouble() {
-            let reason =
-                format!("sensor lost: {trouble}; paced by what is assumed meanwhile, {sent}");
-            return (LimitedBy::SensorLost, reason);
-        }
-        let seen = if sensor == Sensor::WaitingTime {
-            "only its waiting time is observed, not its frames"
-        } else {
-            "nothing is observed of its frames"
-        };
-        let reason = format!("{seen}: paced by what is assumed, {sent}");
-        (LimitedBy::NoSensor, reason)
-    }
-
-    /// The reason if the station's frames take long.
-    fn slowness(&self, sent: &str) -> Option<String> {
-        let phy_bps = self.phy_bps()?;
+    /// Whether the station's frames take long beside the fastest active station's.
+    fn is_behind(&self, phy_bps: f64) -> bool {
         let fastest_bps = self.cell.fastest_bps.unwrap_or(phy_bps);
-        let is_behind = phy_bps <= SLOW_SHARE * fastest_bps;
-        if !is_behind && phy_bps >= SLOW_BPS {
-            return None;
-        }
+        phy_bps <= SLOW_SHARE * fastest_bps
+    }
+
+    /// Whether the station's frames take long, beside others' or in any company.
+    fn is_slow(&self) -> bool {
+        let is_slow = |phy_bps| self.is_behind(phy_bps) || phy_bps < SLOW_BPS;
+        self.phy_bps().is_some_and(is_slow)
+    }
+
+    fn explain_slowness(&self, sent: &str) -> String {
+        let phy_bps = self.phy_bps().unwrap_or(0.0);
         let about = if self.is_phy_assumed() { "about " } else { "" };
-        let beside = if is_behind {
-            format!(", the fastest station's at {}", rate(fastest_bps))
-        } else {
-            String::new()
+        let beside = match self.cell.fastest_bps {
+            Some(fastest_bps) if self.is_behind(phy_bps) => {
+                format!(", the fastest station's at {}", rate(fastest_bps))
+            }
+            _ => String::new(),
         };
         let share = self.share.map_or_else(String::new, |share| {
             format!("; it takes {:.0} % of the air for that", 100.0 * share)
         });
-        Some(format!(
+        format!(
             "slow on the air: its frames go at {about}{}{beside}; paced to its share, {sent}{share}",
             rate(phy_bps)
-        ))
+        )
     }
 
     /// What is the matter with the radio near the access point, and what to do, if the station's agent
     /// does not speak for it anyway.
     fn radio_trouble(&self) -> Option<String> {
-        let sensor = self.report.map_or(Sensor::None, |report| report.sensor);
-        let radio = self.radio.filter(|_| sensor != Sensor::Agent)?;
+        let radio = self.radio.filter(|_| self.sensor() != Sensor::Agent)?;
         radio.trouble(self.now)
     }
 
@@ -290,7 +330,7 @@ impl StationStatus<'_> {
                 .unwrap_or_else(|| self.radio_silence(since)),
             _ => format!("no TCP acknowledgements have shown its frames for {since} s"),
         };
-        let current = self.report.map_or(Sensor::None, |report| report.sensor);
+        let current = self.sensor();
         let instead = if current == lost.sensor {
             ", and speaks again".to_owned()
         } else if has_level(current) {

@@ -13,6 +13,7 @@
 //! Nothing is configured per station. A station is learnt when a frame of it first arrives at the port
 //! of an access point, moves to another medium when it is heard there, and leaves after a silence.
 
+mod cause;
 mod config;
 mod learn;
 mod limit;
@@ -30,6 +31,7 @@ mod status;
 mod tests;
 mod watch;
 
+pub use cause::ToldCause;
 pub use config::{InlineConfig, KnownStation, MediumConfig};
 pub use limit::{Limit, LimitedBy};
 pub use nearby::{NearbyRadio, RadioState};

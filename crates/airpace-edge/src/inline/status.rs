@@ -1,5 +1,6 @@
 //! The status of stations, and what an operator changes for a single one.
 
+use super::cause::ToldCause;
 use super::nearby::NearbyRadio;
 use super::news::{News, NewsKind};
 use super::station::{LearntStation, Seat};
@@ -63,6 +64,8 @@ pub struct StationStatus<'a> {
     pub radio: Option<&'a NearbyRadio>,
     /// What the access point's stations have in common.
     pub cell: CellPicture,
+    /// The cause that is told until another one has lasted; `None` before the first slot has ended.
+    pub told: Option<&'a ToldCause>,
 }
 
 /// What holds for all stations of an access point.
@@ -101,10 +104,15 @@ impl<F: DownlinkFrame> Inline<F> {
         let cells: Vec<CellPicture> = (0..self.media.len()).map(|m| self.cell(m)).collect();
         self.by_mac.values().filter_map(move |&index| {
             let station = self.stations[index].as_ref()?;
-            Some(self.status_of(station, cells[station.seat.medium]))
+            Some(StationStatus {
+                sojourn_p50: station.watch.sojourn(0.5),
+                sojourn_p95: station.watch.sojourn(0.95),
+                ..self.status_of(station, cells[station.seat.medium])
+            })
         })
     }
 
+    /// The status without the times in the box, which take longer to find.
     fn status_of<'a>(&'a self, station: &'a LearntStation, cell: CellPicture) -> StationStatus<'a> {
         let Seat {
             medium,
@@ -131,11 +139,12 @@ impl<F: DownlinkFrame> Inline<F> {
             recent: watch.recent,
             share: watch.recent.air_share.map(|share| scale * share),
             air: watch.air,
-            sojourn_p50: watch.sojourn(0.5),
-            sojourn_p95: watch.sojourn(0.95),
+            sojourn_p50: None,
+            sojourn_p95: None,
             lost: watch.lost,
             radio: self.nearby_radio(medium),
             cell,
+            told: watch.told.as_ref(),
         }
     }
 
@@ -193,6 +202,26 @@ impl<F: DownlinkFrame> Inline<F> {
         for (index, change) in changes {
             let (from, to) = (change.from, change.to);
             self.tell(index, NewsKind::SensorChanged { from, to });
+        }
+        self.note_causes(medium);
+    }
+
+    /// Notes the causes that the end of a medium's slot shows.
+    fn note_causes(&mut self, medium: usize) {
+        let cell = self.cell(medium);
+        for index in 0..self.stations.len() {
+            let station = self.stations[index].as_ref();
+            let Some(station) = station.filter(|it| it.seat.medium == medium) else {
+                continue;
+            };
+            let shown = ToldCause::of(&self.status_of(station, cell));
+            let Some(station) = &mut self.stations[index] else {
+                continue;
+            };
+            station.watch.told = Some(match station.watch.told.take() {
+                Some(told) => told.followed_by(shown),
+                None => shown,
+            });
         }
     }
 

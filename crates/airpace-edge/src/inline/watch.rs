@@ -1,6 +1,7 @@
 //! What is kept of a station for its operator: means of about the last second, and which sensor has
 //! been lost. Nothing is decided by it.
 
+use super::cause::ToldCause;
 use super::sojourn::RecentSojourns;
 use airpace_core::control::AirEstimate;
 use airpace_core::report::{Allocation, Sensor, SlotReport};
@@ -77,6 +78,7 @@ pub(super) struct StationWatch {
     pub(super) recent: Recent,
     pub(super) air: Option<AirEstimate>,
     pub(super) lost: Option<LostSensor>,
+    pub(super) told: Option<ToldCause>,
     wired: WiredMeter,
     wired_at: Time,
     sojourns: RecentSojourns,
@@ -96,6 +98,7 @@ impl StationWatch {
             recent: Recent::default(),
             air: None,
             lost: None,
+            told: None,
             wired: WiredMeter::default(),
             wired_at: Time::ZERO,
             sojourns: RecentSojourns::new(now),

@@ -9,7 +9,7 @@ use airpace_net::netlink::InterfaceFacts;
 use airpace_net::probe;
 use std::fs;
 
-pub(super) fn examine(config: &EdgeConfig) -> Vec<Check> {
+pub(super) fn examine(config: &EdgeConfig, further: Vec<Check>) -> Vec<Check> {
     let all = interfaces::all();
     let radios = probe::radios().unwrap_or_default();
     let is_in_use = is_running(&config.wan);
@@ -52,6 +52,7 @@ pub(super) fn examine(config: &EdgeConfig) -> Vec<Check> {
             checks.push(tunnel::listener(agents.listen));
         }
     }
+    checks.extend(further);
     let is_possible = checks.iter().all(|check| check.ok);
     checks.push(plan(config, &access_points, is_possible, is_in_use));
     checks

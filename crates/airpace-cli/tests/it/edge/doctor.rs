@@ -1,8 +1,11 @@
 //! `airpace doctor` between the namespaces of the test bed.
 
 use super::{eventually, program, snapshot, start, testbed};
+use crate::shared::folder;
 use airpace_lab::bench::edge::EdgeTestbed;
 use serde_json::Value;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 /// Runs `airpace doctor --json` in the box.
@@ -110,6 +113,58 @@ fn without_a_radio_one_line_speaks_of_wifi() {
     assert_eq!(lines(&report), 1, "{report:#}");
     let remedy = &check(&report, "air0: monitor")["remedy"];
     assert!(!remedy.as_str().unwrap().contains("iw phy"), "{remedy}");
+}
+
+#[test]
+fn the_page_without_a_token_and_with_one_that_does_not_serve_is_told() {
+    let Some(bed) = testbed(1, 1500) else { return };
+    let folder = folder("doctor-token");
+    let config = folder.path().join("edge.toml");
+    let token = folder.path().join("web.token");
+    let examine = |web: &str| {
+        let text = format!("wan = \"wan\"\n[[ap]]\nports = [\"ap0\"]\n{web}");
+        fs::write(&config, text).unwrap();
+        let (_, report) = doctor(&bed, &[config.to_str().unwrap()]);
+        let plan = check(&report, "airpace edge")["ok"].as_bool().unwrap();
+        (check(&report, "web: token").clone(), plan)
+    };
+    let text = |check: &Value, key: &str| check[key].as_str().unwrap_or_default().to_owned();
+    let write = |token_text: &str, mode: u32| {
+        fs::write(&token, token_text).unwrap();
+        fs::set_permissions(&token, Permissions::from_mode(mode)).unwrap();
+    };
+    let (none, _) = examine("[web]\n");
+    assert_eq!(none["ok"], true);
+    assert!(text(&none, "found").contains("changes nothing"), "{none}");
+    assert!(text(&none, "remedy").contains("token_file = "), "{none}");
+
+    // A relative path starts in the folder of the configuration.
+    let with_token = "[web]\ntoken_file = \"web.token\"\n";
+    let refused = |found: &str, remedy: &str| {
+        let (check, plan) = examine(with_token);
+        assert_eq!((&check["ok"], plan), (&false.into(), false), "{check}");
+        assert!(text(&check, "found").contains(found), "{check}");
+        assert!(text(&check, "found").contains("does not start"), "{check}");
+        assert!(text(&check, "remedy").contains(remedy), "{check}");
+    };
+    refused("No such file", "makes a token");
+    write("0123456789abcdef\n", 0o644);
+    refused("mode 644", "chmod 600");
+    write("short\n", 0o600);
+    refused("5 characters, 16 to", "makes a token");
+    write("0123456789abcdef\n", 0o600);
+    let (good, _) = examine(with_token);
+    assert_eq!(good["ok"], true, "{good}");
+    let (open, _) = examine("[web]\nlisten = \"0.0.0.0:8080\"\ntoken_file = \"web.token\"\n");
+    let advice = text(&open, "remedy");
+    assert!(
+        advice.contains("on the wire") || advice.contains("chown airpace:"),
+        "{open}"
+    );
+    // Without a page nothing is said of tokens.
+    fs::write(&config, "wan = \"wan\"\n[[ap]]\nports = [\"ap0\"]\n").unwrap();
+    let (_, report) = doctor(&bed, &[config.to_str().unwrap()]);
+    assert!(!report.to_string().contains("token"), "{report:#}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::inline::{CellPicture, NearbyRadio, RadioState, Recent};
+use crate::inline::{CellPicture, NearbyRadio, RadioState, Recent, ToldCause};
 use crate::proxy::{Mode, RejectedReports};
 use airpace_core::control::AirEstimate;
 use airpace_core::report::SlotReport;
@@ -56,6 +56,7 @@ fn paced(report: &SlotReport) -> StationStatus<'_> {
             active: 2,
             ..CellPicture::default()
         },
+        told: None,
     }
 }
 
@@ -315,4 +316,68 @@ fn the_names_are_those_of_the_contract() {
             "sender"
         ]
     );
+}
+
+/// What is told after slots of 100 ms that show `next` for `slots`, the last at `end_ms`.
+fn told_after(told: ToldCause, next: &StationStatus<'_>, slots: u64, end_ms: u64) -> ToldCause {
+    (0..slots).rev().fold(told, |told, ago| {
+        let now = Time::from_millis(end_ms - 100 * ago);
+        told.followed_by(ToldCause::of(&StationStatus {
+            now,
+            ..next.clone()
+        }))
+    })
+}
+
+#[test]
+fn a_cause_is_told_until_it_has_not_applied_for_two_seconds() {
+    let report = report(Sensor::AckBurst, None);
+    let busy = paced(&report);
+    let few = unhurried(&report, 30e6);
+    let first = ToldCause::of(&busy);
+    // The station crosses the bound every second.
+    let mut told = first.clone();
+    for second in 0..10 {
+        let next = if second % 2 == 0 { &few } else { &busy };
+        told = told_after(told, next, 10, 61_000 + 1_000 * second);
+        assert_eq!(told.by, LimitedBy::FairShare, "second {second}");
+        let shown = StationStatus {
+            told: Some(&told),
+            ..next.clone()
+        };
+        let words = ["94 Mbit/s of 96 Mbit/s"];
+        assert_limit(&shown, LimitedBy::FairShare, &words);
+    }
+    let told = told_after(first.clone(), &few, 19, 61_900);
+    assert_eq!(told.by, LimitedBy::FairShare);
+    let told = told_after(first, &few, 20, 62_000);
+    let shown = StationStatus {
+        told: Some(&told),
+        ..few.clone()
+    };
+    assert_limit(&shown, LimitedBy::Sender, &["30 Mbit/s of 96 Mbit/s"]);
+}
+
+#[test]
+fn faults_and_what_an_operator_does_are_told_at_once_as_is_their_end() {
+    let (seen, unseen) = (report(Sensor::Agent, None), report(Sensor::None, None));
+    let told = ToldCause::of(&paced(&seen));
+    let mut lost = paced(&unseen);
+    lost.lost = Some(LostSensor {
+        sensor: Sensor::Agent,
+        since: Time::from_millis(59_000),
+    });
+    lost.told = Some(&told);
+    assert_limit(&lost, LimitedBy::SensorLost, &["has not reported for 1 s"]);
+    let mut exempt = paced(&seen);
+    (exempt.told, exempt.is_exempt) = (Some(&told), true);
+    assert_limit(&exempt, LimitedBy::Exempt, &[]);
+    assert_eq!(exempt.limit(Some("eth1 is gone")).by, LimitedBy::Passing);
+    let over = told_after(ToldCause::of(&lost), &paced(&seen), 1, 60_100);
+    assert_eq!(over.by, LimitedBy::FairShare);
+    // Traffic that begins is told at once, a pause when it has lasted.
+    let idle = unhurried(&seen, 0.0);
+    let begun = told_after(ToldCause::of(&idle), &paced(&seen), 1, 60_100);
+    assert_eq!(begun.by, LimitedBy::FairShare);
+    assert_eq!(told_after(begun, &idle, 1, 60_200).by, LimitedBy::FairShare);
 }

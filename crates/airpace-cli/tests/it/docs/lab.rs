@@ -68,8 +68,8 @@ struct Probe {
 impl Lab {
     /// A wired network with a server, a box with two interfaces, and a station. The cable to the
     /// station stands for the access point.
-    pub(super) fn in_the_cable() -> Option<Self> {
-        let mut lab = Self::new(&["gateway", "box", "station"])?;
+    pub(super) fn in_the_cable(title: &str) -> Option<Self> {
+        let mut lab = Self::new(title, &["gateway", "box", "station"])?;
         lab.cable("gateway", "wired0", "box", "eth0");
         lab.cable("box", "eth1", "station", "wlan0");
         lab.address("gateway", "wired0", [192, 168, 1, 1]);
@@ -80,7 +80,7 @@ impl Lab {
 
     /// A router between a server in the Internet and a station.
     pub(super) fn on_the_router() -> Option<Self> {
-        let mut lab = Self::new(&["gateway", "router", "station"])?;
+        let mut lab = Self::new("deploy", &["gateway", "router", "station"])?;
         lab.cable("gateway", "wired0", "router", "eth0");
         lab.cable("router", "eth1", "station", "wlan0");
         lab.address("gateway", "wired0", [203, 0, 113, 2]);
@@ -96,7 +96,7 @@ impl Lab {
 
     /// A router, a proxy and a station in one network, and a server behind the router.
     pub(super) fn through_a_tunnel() -> Option<Self> {
-        let mut lab = Self::new(&["gateway", "proxy", "station", "switch"])?;
+        let mut lab = Self::new("deploy", &["gateway", "proxy", "station", "switch"])?;
         for (port, machine, interface) in [
             ("port0", "gateway", "wired0"),
             ("port1", "proxy", "eth0"),
@@ -122,9 +122,9 @@ impl Lab {
         Some(lab)
     }
 
-    /// Machines with these names; `None`, loudly, where the system does not allow them.
-    fn new(names: &[&'static str]) -> Option<Self> {
-        let folder = folder(&format!("deploy-{}", names[1]));
+    /// Machines with these names, for the test `title`; `None`, loudly, where the system does not allow them.
+    fn new(title: &str, names: &[&'static str]) -> Option<Self> {
+        let folder = folder(&format!("docs-{}-{title}", names[1]));
         let programs = folder.path().join("bin");
         std::fs::create_dir_all(&programs).unwrap();
         let program = env!("CARGO_BIN_EXE_airpace");
@@ -150,7 +150,8 @@ impl Lab {
                     return None;
                 }
             };
-            let path = format!("export PATH={}:$PATH", programs.display());
+            let (programs, folder) = (programs.display(), lab.folder.path().display());
+            let path = format!("export PATH={programs}:$PATH; cd {folder}");
             lab.shell(name, &path);
             let (status, text) = lab.shell(name, PREPARE);
             if status != 0 {
@@ -347,11 +348,12 @@ impl Lab {
     }
 
     /// Runs a line in the shell of a machine; returns its exit status and what it printed.
-    fn shell(&mut self, machine: &str, line: &str) -> (i32, String) {
+    pub(super) fn shell(&mut self, machine: &str, line: &str) -> (i32, String) {
         self.machine(machine).run(line)
     }
 
-    fn logs(&self) -> String {
+    /// What the programs that run have logged.
+    pub(super) fn logs(&self) -> String {
         let running = self.machines.iter().filter_map(|(name, machine)| {
             let log = machine.running.as_ref()?;
             Some(format!("{name}: {}", read(log)))

@@ -4,11 +4,8 @@
 //! A comment before each block of commands names the machine on which it is run, says that it runs
 //! until it is stopped, or gives the reason why it is not run.
 
-mod guide;
-mod lab;
-
-use guide::{Action, Section};
-use lab::Lab;
+use super::guide::{self, Action, Section};
+use super::lab::Lab;
 
 /// The sections, in their order; all others have no commands that can be run.
 const SECTIONS: [&str; 3] = ["In the cable", "On the router", "Through a tunnel"];
@@ -64,7 +61,7 @@ fn every_block_of_commands_says_where_it_is_run_or_why_not() {
 
 #[test]
 fn the_box_in_the_cable_works_as_the_guide_says() {
-    let Some(mut lab) = Lab::in_the_cable() else {
+    let Some(mut lab) = Lab::in_the_cable("deploy") else {
         return;
     };
     run(&section("In the cable"), &mut lab);
