@@ -71,6 +71,8 @@ enum kind {
 	KIND_QUIC = 7,
 	/* A frame on the wired port whose source was last heard at the port of an access point. */
 	KIND_MOVED = 8,
+	/* The first frame of a group with data from a station: until then it had the air. */
+	KIND_DATA = 9,
 	/* Never reported. */
 	KIND_IP = 16,
 	KIND_SCTP = 17,
@@ -297,7 +299,7 @@ INLINE enum kind kind_of(struct ethernet *eth, void *end)
 /* Fills a record with the beginning of the frame and submits it. `room` is the length of `frame`. */
 INLINE void submit(struct xdp_md *ctx, struct record *head, u8 *frame, u32 room, enum kind kind, u64 now, u32 length)
 {
-	u32 captured = kind == KIND_QUIC ? SNAP_QUIC : room;
+	u32 captured = kind == KIND_QUIC || kind == KIND_DATA ? SNAP_QUIC : room;
 	u64 wake = 0;
 
 	if (captured > length)
@@ -315,7 +317,7 @@ INLINE void submit(struct xdp_md *ctx, struct record *head, u8 *frame, u32 room,
 	head->captured = captured;
 	head->kind = kind;
 	/* A wake-up per acknowledgement would cost more than the acknowledgement itself. */
-	if (kind == KIND_TCP || kind == KIND_QUIC)
+	if (kind == KIND_TCP || kind == KIND_QUIC || kind == KIND_DATA)
 		wake = bpf_ringbuf_query(&RECORDS_RING, BPF_RB_AVAIL_DATA) > WAKE_BYTES ? BPF_RB_FORCE_WAKEUP :
 											  BPF_RB_NO_WAKEUP;
 	bpf_ringbuf_submit(head, wake);
@@ -444,6 +446,8 @@ int edge_wan(struct xdp_md *ctx)
 /* What is new about the source of a frame. */
 enum news {
 	NO_NEWS,
+	/* It begins a group of frames. */
+	BEGINS_BURST,
 	/* It has not been reported recently. */
 	IS_DUE,
 	/* It was heard at another port before: a station has roamed, and its frames are to follow it. */
@@ -457,6 +461,7 @@ INLINE enum news account(struct mac *from, u64 now, u32 length, u32 port)
 		.frames = 1, .bytes = length, .bursts = 1, .last_ns = now, .noticed_ns = now, .port = port
 	};
 	struct uplink *known = bpf_map_lookup_elem(&UPLINK, from);
+	enum news news = NO_NEWS;
 
 	if (!known) {
 		bpf_map_update_elem(&UPLINK, from, &first, BPF_ANY);
@@ -464,15 +469,17 @@ INLINE enum news account(struct mac *from, u64 now, u32 length, u32 port)
 	}
 	__sync_fetch_and_add(&known->frames, 1);
 	__sync_fetch_and_add(&known->bytes, length);
-	if ((s64)(now - known->last_ns) >= (s64)BURST_GAP_NS)
+	if ((s64)(now - known->last_ns) >= (s64)BURST_GAP_NS) {
 		__sync_fetch_and_add(&known->bursts, 1);
+		news = BEGINS_BURST;
+	}
 	known->last_ns = now;
 	if (known->port != port) {
 		known->port = port;
 		return HAS_ROAMED;
 	}
 	if (now - known->noticed_ns < NOTICE_NS)
-		return NO_NEWS;
+		return news;
 	known->noticed_ns = now;
 	return IS_DUE;
 }
@@ -501,6 +508,8 @@ int edge_ap(struct xdp_md *ctx)
 		report(ctx, kind, now, length);
 	else if (news == HAS_ROAMED || (news == IS_DUE && !bpf_map_lookup_elem(&STATIONS, &from)))
 		report(ctx, KIND_UNKNOWN_SOURCE, now, length);
+	else if (news == BEGINS_BURST && kind == KIND_IP && bpf_map_lookup_elem(&STATIONS, &from))
+		report(ctx, KIND_DATA, now, length);
 	return XDP_PASS;
 }
 

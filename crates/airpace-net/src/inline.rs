@@ -84,6 +84,9 @@ pub enum ObservationKind {
     /// A frame on the wan port whose source was last heard at the port of an access point: it has
     /// moved to the wired network, or a loop has returned one of its frames before.
     Moved,
+    /// The first IP frame that is none of the others, of a group that came from a known station at
+    /// once, as those of one frame on the air do.
+    Data,
 }
 
 impl ObservationKind {
@@ -98,6 +101,7 @@ impl ObservationKind {
             6 => Some(Self::Tcp),
             7 => Some(Self::Quic),
             8 => Some(Self::Moved),
+            9 => Some(Self::Data),
             _ => None,
         }
     }

@@ -31,7 +31,7 @@ pub(crate) fn uplink(
     let ethernet = Ethernet::parse(frame).ok()?;
     let what = match kind {
         ObservationKind::Tcp => tcp_uplink(ethernet.payload, keys)?,
-        ObservationKind::Quic => Uplink::Other,
+        ObservationKind::Quic | ObservationKind::Data => Uplink::Other,
         _ => Uplink::Presence,
     };
     Some((ethernet.source, what))

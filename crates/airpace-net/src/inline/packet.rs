@@ -322,7 +322,8 @@ impl PacketPath {
             .is_some_and(|before| before != port);
         let used = &mut source.used;
         // The first frame begins a burst as well: the time of the last one is zero then.
-        used.bursts += u64::from(now_ns.saturating_sub(used.last_ns) >= BURST_GAP_NS);
+        let begins_burst = now_ns.saturating_sub(used.last_ns) >= BURST_GAP_NS;
+        used.bursts += u64::from(begins_burst);
         used.frames += 1;
         used.bytes += frame.len() as u64;
         used.last_ns = now_ns;
@@ -338,6 +339,9 @@ impl PacketPath {
             _ if has_roamed || is_due && !is_known => {
                 self.report(port, frame, ObservationKind::UnknownSource, now_ns);
             }
+            FrameKind::Ip if begins_burst && is_known => {
+                self.report(port, frame, ObservationKind::Data, now_ns);
+            }
             _ => {}
         }
     }
@@ -348,7 +352,7 @@ impl PacketPath {
             return;
         }
         let snap = match kind {
-            ObservationKind::Quic => SNAP_QUIC,
+            ObservationKind::Quic | ObservationKind::Data => SNAP_QUIC,
             ObservationKind::Dhcp => SNAP_DHCP,
             _ => SNAP_BYTES,
         };

@@ -237,6 +237,33 @@ fn headers_that_sensors_need_are_reported() {
     assert_eq!(path.counters().unwrap().records, 7);
 }
 
+#[test]
+fn the_first_data_frame_of_a_group_from_a_known_station_is_reported() {
+    let Some(topology) = Topology::new(1500) else {
+        return;
+    };
+    let Some(mut path) = topology.path(AttachMode::Auto) else {
+        return;
+    };
+    path.insert_station(STATION, false).unwrap();
+    path.beat().unwrap();
+    let station = topology.at_station();
+    let clock = Clock::start();
+    let mut next = Duration::ZERO;
+    let stranger = [2, 0, 0, 0, 0, 5];
+    for source in [STATION, STATION, STATION, stranger, stranger] {
+        // Each is a group of its own.
+        station.send(&test_frame(SERVER, source));
+        next += Duration::from_millis(2);
+        while clock.now().as_secs_f64() < next.as_secs_f64() {}
+    }
+    let mut seen = Vec::new();
+    path.observe(usize::MAX, |o| seen.push((o.kind, o.bytes.len())));
+    // The first frame of an address is only noticed.
+    let data = (ObservationKind::Data, 80);
+    assert_eq!(seen, [data, data, (ObservationKind::UnknownSource, 106)]);
+}
+
 /// Runs as the box in a process of its own, until it is killed.
 #[test]
 #[ignore = "started by other tests"]
