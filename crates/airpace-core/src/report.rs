@@ -176,6 +176,8 @@ pub struct SenderView {
     pub uplink_frames: u32,
     /// Bytes of the packets in them.
     pub uplink_bytes: u64,
+    /// Whether packets for the station pass the sender unseen.
+    pub bypassed: bool,
 }
 
 impl Default for SenderView {
@@ -189,6 +191,7 @@ impl Default for SenderView {
             held_packets: 0,
             uplink_frames: 0,
             uplink_bytes: 0,
+            bypassed: false,
         }
     }
 }

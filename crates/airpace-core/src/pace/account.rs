@@ -112,6 +112,7 @@ impl Account {
             held_packets: per_slot(self.held),
             uplink_frames: per_slot(self.uplink_frames),
             uplink_bytes: self.uplink_bytes / slots,
+            bypassed: false,
         };
         *self = Self {
             waiting_since: self.waiting_since,

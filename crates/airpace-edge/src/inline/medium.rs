@@ -75,7 +75,7 @@ impl<F: Packet> Medium<F> {
         self.seats[seat] = Some(index);
         self.observer.join(now, seat);
         self.observer.set_address(seat, station.mac);
-        self.proxy.set_exempt(now, seat, station.is_exempt);
+        self.set_exempt(now, seat, station.is_exempt);
         self.proxy.set_connected(now, seat, true);
         Ok(seat)
     }
@@ -86,6 +86,12 @@ impl<F: Packet> Medium<F> {
         self.observer.leave(seat);
         self.seats[seat] = None;
         self.free.push(seat);
+    }
+
+    /// Lets the packets for a station pass, or no longer.
+    pub(super) fn set_exempt(&mut self, now: Time, seat: usize, is_exempt: bool) {
+        self.proxy.set_exempt(now, seat, is_exempt);
+        self.observer.set_exempt(seat, is_exempt);
     }
 
     /// A packet leaves for the access point.

@@ -44,6 +44,8 @@ const TRANSIT_KEPT: Duration = Duration::from_secs(1);
 struct ObservedStation {
     /// Its hardware address, by which the radio knows it.
     address: Option<MacAddr>,
+    /// Whether its packets pass unseen.
+    is_exempt: bool,
     waiting: WaitingMeter,
     ladder: Ladder,
     agent: AgentReports,
@@ -73,6 +75,7 @@ impl Observer {
         }
         self.stations[station] = Some(ObservedStation {
             address: None,
+            is_exempt: false,
             waiting: WaitingMeter::new(now),
             ladder: Ladder::new(StationId::from_index(station), now),
             agent: AgentReports::default(),
@@ -87,6 +90,22 @@ impl Observer {
         if let Some(Some(observed)) = self.stations.get_mut(station) {
             observed.address = Some(address);
         }
+    }
+
+    /// From now on the packets for a station pass the box unseen, or no longer. What it answers then tells
+    /// nothing of its own frames, only when the others' could begin.
+    pub fn set_exempt(&mut self, station: usize, is_exempt: bool) {
+        let Some(Some(observed)) = self.stations.get_mut(station) else {
+            return;
+        };
+        if core::mem::replace(&mut observed.is_exempt, is_exempt) == is_exempt {
+            return;
+        }
+        // What was sent before is not what will be acknowledged.
+        if let Some(address) = observed.address {
+            self.radio.remove(address);
+        }
+        self.bursts.remove(StationId::from_index(station));
     }
 
     /// A station has left.
@@ -118,7 +137,12 @@ impl Observer {
         let Some(Some(observed)) = self.stations.get_mut(station) else {
             return;
         };
-        self.bursts.on_ack(now, StationId::from_index(station), ack);
+        let id = StationId::from_index(station);
+        if observed.is_exempt {
+            self.bursts.on_uplink_other(now, id);
+            return;
+        }
+        self.bursts.on_ack(now, id, ack);
         observed.waiting.on_ack(now, ack);
     }
 
@@ -185,6 +209,7 @@ impl Observer {
         let waiting = observed.waiting.close_slot(now, id);
         let block_acks = observed
             .address
+            .filter(|_| !observed.is_exempt)
             .and_then(|address| self.radio.close_slot(now, address, id));
         let bytes = bursts.bytes;
         (observed.last_wait, observed.last_acknowledged) = (waiting.wait, bytes);
@@ -225,8 +250,8 @@ impl Observer {
     }
 }
 
-/// Whether one of the stations has this address.
+/// Whether one of the stations that are observed has this address.
 fn has_address(stations: &[Option<ObservedStation>], address: MacAddr) -> bool {
     let mut stations = stations.iter().flatten();
-    stations.any(|observed| observed.address == Some(address))
+    stations.any(|observed| observed.address == Some(address) && !observed.is_exempt)
 }

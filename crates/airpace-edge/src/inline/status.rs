@@ -276,9 +276,7 @@ impl<F: DownlinkFrame> Inline<F> {
         };
         let seat = station.seat;
         if core::mem::replace(&mut station.is_exempt, is_exempt) != is_exempt {
-            self.media[seat.medium]
-                .proxy
-                .set_exempt(now, seat.station, is_exempt);
+            self.media[seat.medium].set_exempt(now, seat.station, is_exempt);
             self.changes.push_back(if is_exempt {
                 StationChange::Exempted(mac)
             } else {

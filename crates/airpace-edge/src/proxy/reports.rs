@@ -54,6 +54,7 @@ impl<P: Packet> Proxy<P> {
         report.sender = station.account.close(now, report.length, slots);
         report.sender.backlogged |= station.load_bytes.is_some();
         report.sender.marked = station.was_marked();
+        report.sender.bypassed = station.is_exempt;
         // The agent of an idle station, which may extend its slots, tells at once that frames come.
         let has_begun = station.may_extend && report.frames >= ENOUGH_FRAMES;
         // What a passive sensor tells was held against what was sent where it was measured.

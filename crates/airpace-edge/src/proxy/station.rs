@@ -299,6 +299,7 @@ impl<P: Packet> PacedStation<P> {
         report.sensor = Sensor::None;
         report.sender = self.account.close(now, slot, 1);
         report.sender.marked = self.was_marked();
+        report.sender.bypassed = self.is_exempt;
         Some(report)
     }
 

@@ -55,6 +55,9 @@ const COMMON_GAIN: f64 = 0.2;
 /// Bytes per second from stations, acknowledgements left out, from which uploads take a share of the
 /// air that a box does not know: 1 Mbit/s, a sixth of the lowest rate.
 const UPLOAD_BYTES_PER_S: f64 = 125_000.0;
+/// Answers per second of a station whose packets pass unseen from which these take a share of the air:
+/// more than pings and idle connections have.
+const BYPASSED_ANSWERS_PER_S: f64 = 30.0;
 /// Weight of a slot in the airtime per packet of stations whose frames no sensor sees.
 const UNSEEN_GAIN: f64 = 0.1;
 /// Rate assumed for a new station: 65 Mbit/s, one stream at 20 MHz.
@@ -230,8 +233,17 @@ impl AssumeRates {
         parts.iter().map(share).sum()
     }
 
-    /// Whether stations send so much that it takes a share of the air that is not known.
+    /// Whether stations use a share of the air that is not known: they send much, or are sent packets that
+    /// nobody has seen.
     fn has_upload(&self) -> bool {
+        let is_bypassed = |report: &SlotReport| {
+            let answers_per_s =
+                f64::from(report.sender.uplink_frames) / report.length.as_secs_f64();
+            report.sender.bypassed && answers_per_s > BYPASSED_ANSWERS_PER_S
+        };
+        if self.reports.iter().any(is_bypassed) {
+            return true;
+        }
         let samples = self.reports.iter().filter_map(Sample::read);
         let uploads: f64 = samples
             .filter(|sample| sample.is_passive)

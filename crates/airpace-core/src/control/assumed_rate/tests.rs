@@ -341,3 +341,23 @@ fn beside_a_station_of_known_rate_the_others_do_not_pay_for_what_all_frames_take
         }
     }
 }
+
+#[test]
+fn the_frames_of_a_station_whose_packets_nobody_saw_are_not_taken_for_others_payload() {
+    // The other half of the round is that station's: of all frames only the answers are seen.
+    let mut reports = observed(&[(30.0, 390.0)], 0.0, 310e-6);
+    for report in &mut reports {
+        report.span = report
+            .span
+            .map(|(first, last)| (first, last + last.saturating_since(first)));
+    }
+    let mut bypassed = unseen(1, 0);
+    bypassed.sender.bypassed = true;
+    bypassed.sender.uplink_frames = 50;
+    reports.push(bypassed);
+    let rate = assumed_mbps_after(5, &reports)[0];
+    assert!((rate / 390.0 - 1.0).abs() < 0.1, "{rate}");
+    reports[1].sender.uplink_frames = 1;
+    let idle = assumed_mbps_after(5, &reports)[0];
+    assert!(idle < 250.0, "{idle}");
+}
