@@ -2,12 +2,14 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build agent demo demo-check reproduce test test-full test-metrics validate-ns3 bench frontier soak lint check-all deb test-deb static fuzz bpf book ci tools packages
+.PHONY: help build agent python demo demo-check reproduce test test-full test-metrics validate-ns3 bench frontier soak lint check-all deb test-deb static fuzz bpf book ci tools packages
 
 CARGO ?= cargo
 PYTHON := .venv/bin/python
 VENV := .venv/ready
 export PYTHONPATH := python
+# What users import of the Python package.
+TYPED := $(addprefix -p airpace.,_allocate _draw _run _sweep model phy)
 # The machine that is built on. Naming it keeps build scripts free of the flags of static programs.
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
@@ -19,6 +21,9 @@ build: tools ## build the program: target/release/airpace
 
 agent: tools ## build the small program for stations: target/dist/airpace-agent
 	$(CARGO) build --profile dist --locked -p airpace-agent
+
+python: tools $(VENV) ## the Python package: out/wheels/airpace-*.whl, for any Python from 3.11 on; `pip install .` does the same
+	.venv/bin/maturin build --release --locked --out out/wheels
 
 deb: build agent ## Debian packages: out/airpace_*.deb, out/airpace-agent_*.deb
 	@scripts/prepare cargo-deb
@@ -44,7 +49,8 @@ reproduce: build $(VENV) ## every figure and table of the papers from our own ru
 
 test: tools packages $(VENV) ## all tests
 	$(CARGO) test --workspace --locked
-	if [ -d python/tests ]; then $(PYTHON) -m pytest -q python/tests; fi
+	scripts/native-module
+	$(PYTHON) -m pytest -q python/tests
 
 test-full: test ## all tests, then the long ones, optimised; they want the machine to themselves
 	seed=$${PROPTEST_RNG_SEED:-$$(date +%s)}; echo "property tests: PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=4096"; \
@@ -94,7 +100,8 @@ lint: tools $(VENV) ## formatting, clippy, documentation, spelling, Python, lice
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 	$(CARGO) run -q --locked -p xtask -- tidy
 	.venv/bin/typos
-	.venv/bin/ruff check python validation
+	.venv/bin/ruff check python examples validation
+	$(PYTHON) -m mypy $(TYPED)
 	if scripts/prepare has-deny; then $(CARGO) deny --offline check licenses bans sources; fi
 
 check-all: lint test-full ## lint and every test, then the agent's size, the packages, licences, advisories, and 30 s of fuzzing per target

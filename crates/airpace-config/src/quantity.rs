@@ -1,9 +1,10 @@
 //! Values with their unit, as configuration files have them: `"100 ms"`, `"1.2 Gbit/s"`,
 //! `"2500 packets"`, `"64 KiB"`.
 //!
-//! Parsing is exact: decimals are scaled as integers, and a value finer than the base unit (1 ns, 1
-//! bit/s, 1 byte) is refused. What [`core::fmt::Display`] prints parses back to the same value.
-//! Bare numbers are refused with a hint.
+//! Decimals are scaled as integers and rounded to the base unit (1 ns, 1 bit/s, 1 byte), so that the
+//! numbers that programs print (`18.628999999999998 Mbit/s`, `1e-05 s`) are accepted. A value above zero that
+//! would be rounded to zero is refused. What [`core::fmt::Display`] prints parses back to the same
+//! value. Bare numbers are refused with a hint.
 
 use airpace_units::{BitRate, Bytes};
 use core::fmt;
@@ -47,7 +48,7 @@ pub enum QuantityError {
         text: String,
     },
     /// The number cannot be represented.
-    #[error("`{text}` is too large or finer than {finest}")]
+    #[error("`{text}` is too large or smaller than {finest}")]
     OutOfRange {
         /// What was given.
         text: String,
@@ -117,9 +118,7 @@ impl Kind {
     /// Parses `text` into base units.
     fn parse(&self, text: &str) -> Result<u64, QuantityError> {
         let trimmed = text.trim();
-        let split = trimmed
-            .find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_')
-            .unwrap_or(trimmed.len());
+        let split = number_length(trimmed);
         let (number, unit) = (trimmed[..split].trim(), trimmed[split..].trim());
         if number.is_empty() {
             return Err(QuantityError::NoNumber {
@@ -144,7 +143,7 @@ impl Kind {
         self.scale(text, number, *size)
     }
 
-    /// `number` · `size`, exactly.
+    /// `number` · `size`, rounded to a whole number; not to zero unless `number` is zero.
     fn scale(&self, text: &str, number: &str, size: u64) -> Result<u64, QuantityError> {
         let no_number = || QuantityError::NoNumber {
             text: text.to_owned(),
@@ -154,31 +153,43 @@ impl Kind {
             text: text.to_owned(),
             finest: self.finest,
         };
+        let (number, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+        let exponent: i32 = exponent.parse().map_err(|_| out_of_range())?;
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         let fraction = fraction.trim_end_matches('0');
         if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
             return Err(no_number());
         }
+        let is_digit = |c: &char| *c != '_';
         let digits: String = whole
             .chars()
             .chain(fraction.chars())
-            .filter(|&c| c != '_')
+            .filter(is_digit)
             .collect();
-        let decimals = u32::try_from(fraction.chars().filter(|&c| c != '_').count())
-            .map_err(|_| out_of_range())?;
+        let decimals = i32::try_from(fraction.chars().filter(is_digit).count());
         let mantissa = if digits.is_empty() {
             0
         } else {
             digits.parse::<u128>().map_err(|_| out_of_range())?
         };
-        let divisor = 10_u128.checked_pow(decimals).ok_or_else(out_of_range)?;
         let product = mantissa
             .checked_mul(u128::from(size))
             .ok_or_else(out_of_range)?;
-        if product % divisor != 0 {
+        let decimals = decimals.ok().and_then(|count| count.checked_sub(exponent));
+        let decimals = decimals.ok_or_else(out_of_range)?;
+        let power = 10_u128.checked_pow(decimals.unsigned_abs());
+        let value = match power {
+            Some(power) if decimals >= 0 => {
+                product / power + u128::from(product % power >= power.div_ceil(2))
+            }
+            Some(power) => product.checked_mul(power).ok_or_else(out_of_range)?,
+            None if mantissa == 0 => 0,
+            None => return Err(out_of_range()),
+        };
+        if value == 0 && mantissa > 0 {
             return Err(out_of_range());
         }
-        u64::try_from(product / divisor).map_err(|_| out_of_range())
+        u64::try_from(value).map_err(|_| out_of_range())
     }
 
     /// Prints `value` base units in the largest unit of which it is an exact short decimal of at
@@ -204,6 +215,22 @@ impl Kind {
             .find(|(_, size)| *size == 1)
             .expect("each kind has its base unit");
         write!(f, "{value} {unit}")
+    }
+}
+
+/// Length in bytes of the decimal number at the beginning of `text`, exponent included.
+fn number_length(text: &str) -> usize {
+    let digits = |text: &str, is_part: fn(char) -> bool| {
+        text.find(|c: char| !is_part(c)).unwrap_or(text.len())
+    };
+    let mantissa = digits(text, |c| c.is_ascii_digit() || c == '.' || c == '_');
+    let Some(exponent) = text[mantissa..].strip_prefix(['e', 'E']) else {
+        return mantissa;
+    };
+    let unsigned = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+    match digits(unsigned, |c| c.is_ascii_digit()) {
+        0 => mantissa,
+        places => text.len() - unsigned.len() + places,
     }
 }
 
@@ -444,6 +471,23 @@ mod tests {
     }
 
     #[test]
+    fn numbers_that_programs_print_are_rounded_to_the_base_unit() {
+        for (printed, meant) in [
+            ("18.628999999999998 Mbit/s", "18.629 Mbit/s"),
+            ("0.1 bit/s", ""),
+            ("0.5 bit/s", "1 bit/s"),
+            ("1e+9 bit/s", "1 Gbit/s"),
+            ("1.2345E1 Mbit/s", "12345 kbit/s"),
+            ("0e-99 bit/s", "0 bit/s"),
+        ] {
+            let meant: Option<Rate> = meant.parse().ok();
+            assert_eq!(printed.parse::<Rate>().ok(), meant, "{printed}");
+        }
+        assert_eq!("1e-05 s".parse::<Span>(), "10 us".parse());
+        assert_eq!("0.30000000000000004 ms".parse::<Span>(), "300 us".parse());
+    }
+
+    #[test]
     fn values_without_or_with_a_wrong_unit_are_refused_with_a_hint() {
         let message = |e: Result<Span, QuantityError>| e.expect_err("must be refused").to_string();
         assert_eq!(
@@ -460,12 +504,22 @@ mod tests {
         );
         assert_eq!(
             message("0.1 ns".parse()),
-            "`0.1 ns` is too large or finer than 1 ns"
+            "`0.1 ns` is too large or smaller than 1 ns"
         );
         assert_eq!(
             message("99999999999 s".parse()),
-            "`99999999999 s` is too large or finer than 1 ns"
+            "`99999999999 s` is too large or smaller than 1 ns"
         );
+        for text in [
+            "1e99999999999 s",
+            "1e40 s",
+            "1e-40 s",
+            "1e-2147483648 s",
+            "1e ms",
+            "e3 ms",
+        ] {
+            assert!(text.parse::<Span>().is_err(), "{text}");
+        }
         assert!("-5 ms".parse::<Span>().is_err());
         assert!("1.2.3 ms".parse::<Span>().is_err());
         assert!("".parse::<QueueLimit>().is_err());

@@ -154,6 +154,14 @@ pub struct FlowSummary {
     pub page_load_s: Option<PageLoadSummary>,
 }
 
+impl FlowSummary {
+    /// Its packets that were lost, for whatever reason.
+    #[must_use]
+    pub fn dropped_packets(&self) -> u64 {
+        self.dropped.values().sum()
+    }
+}
+
 /// Loading times of web pages, seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PageLoadSummary {
@@ -259,7 +267,7 @@ pub struct RunTotals {
     pub bottleneck_alarms: u64,
 }
 
-/// One finished run of a sweep: a line of `runs.jsonl`.
+/// One finished run of a sweep with all its figures: a line of `runs.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SweepRun {
     /// Hash of scenario, seed and program version, which tells one run from another.

@@ -3,7 +3,7 @@
 
 /// Our crates, lowest first, each with all of ours that it may import; the prefix `airpace-` is
 /// left out. `ARCHITECTURE.md` has the picture of it.
-pub(super) const IMPORTS: [(&str, &str); 17] = [
+pub(super) const IMPORTS: [(&str, &str); 18] = [
     ("units", ""),
     ("core", "units"),
     ("edge", "units core"),
@@ -21,6 +21,7 @@ pub(super) const IMPORTS: [(&str, &str); 17] = [
         "units core edge sim config scenario api net live emu",
     ),
     ("papers", "units core edge sim config scenario"),
+    ("python", "units core edge sim scenario"),
     (
         "cli",
         "units core edge sim config scenario api net live agent web emu lab papers",

@@ -150,12 +150,19 @@ fn a_sweep_resumes_and_prints_means_with_intervals() {
     let rows = json_of(&again);
     assert_eq!(rows[1]["runs"], 2);
     assert!(rows[1]["goodput_mbps"]["ci95"].is_number());
-    assert_eq!(
-        std::fs::read_to_string(out.join("runs.jsonl"))
-            .unwrap()
-            .lines()
-            .count(),
-        4
+    for name in ["runs.parquet", "stations.parquet", "flows.parquet"] {
+        assert!(out.join(name).exists(), "{name}");
+    }
+    assert!(!out.join("runs.jsonl").exists());
+    let with_summaries = airpace(&format!("{line} --summaries"));
+    assert_eq!(with_summaries.code, Some(0), "{}", with_summaries.stderr);
+    let summaries = std::fs::read_to_string(out.join("runs.jsonl")).unwrap();
+    assert_eq!(summaries.lines().count(), 4);
+    let again = airpace(&format!("{line} --summaries"));
+    assert!(
+        again.stderr.contains("4 of 4 runs are already done"),
+        "{}",
+        again.stderr
     );
 }
 
@@ -179,6 +186,7 @@ fn files_are_left_in_the_folder() {
         "summary.json",
         "summary.parquet",
         "stations.parquet",
+        "flows.parquet",
         "slots.parquet",
         "air.pcap",
     ] {

@@ -221,7 +221,7 @@ mod tests {
                 .parse::<Packets>()
                 .expect_err("it is too large")
                 .to_string(),
-            "`1000000000000 packets` is too large or finer than 1 packet"
+            "`1000000000000 packets` is too large or smaller than 1 packet"
         );
         for text in ["nan m", "inf m", "1e999 m", "", "m", "--4 m"] {
             assert!(text.parse::<Length>().is_err(), "{text}");

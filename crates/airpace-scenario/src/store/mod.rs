@@ -2,10 +2,10 @@
 //! a capture. Each file is complete or not there.
 
 #[cfg(feature = "parquet")]
-mod parquet;
+pub(crate) mod parquet;
 mod pcap;
 pub mod table;
-mod tables;
+pub(crate) mod tables;
 
 use crate::file::Record;
 use crate::run::Finished;
@@ -35,7 +35,7 @@ pub fn store(folder: &Path, finished: &Finished, record: &Record) -> Result<Vec<
     {
         let metadata = metadata(&finished.summary);
         for table in tables(finished, record) {
-            let path = folder.join(table.name).with_extension("parquet");
+            let path = folder.join(&*table.name).with_extension("parquet");
             replace(&path, |file| parquet::write(&table, file, &metadata))?;
             files.push(path);
         }
@@ -56,10 +56,11 @@ pub fn store(folder: &Path, finished: &Finished, record: &Record) -> Result<Vec<
 
 /// Files that an earlier run with another `[record]` may have left, and that would be taken for
 /// this run's.
-const OUTPUT_FILES: [&str; 8] = [
+const OUTPUT_FILES: [&str; 9] = [
     "summary.json",
     "summary.parquet",
     "stations.parquet",
+    "flows.parquet",
     "slots.parquet",
     "decisions.parquet",
     "frames.parquet",
@@ -93,7 +94,10 @@ fn metadata(summary: &crate::results::SimulationSummary) -> Vec<(&'static str, S
 }
 
 /// Puts a complete file in place at once, so that a reader never sees half of it.
-fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
+pub(crate) fn replace(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
+) -> Result<()> {
     let partial = path.with_extension("partial");
     let finish = || -> Result<()> {
         let mut file = BufWriter::new(File::create(&partial)?);

@@ -1,5 +1,9 @@
 //! Tables as Parquet files, column by column; without Arrow, which takes minutes to build.
 
+mod read;
+
+pub(crate) use read::read;
+
 use super::table::{Column, Table};
 use anyhow::Result;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
@@ -16,7 +20,7 @@ use std::sync::Arc;
 const ROWS_PER_GROUP: usize = 1 << 20;
 
 /// Writes `table` as a file that carries `metadata`.
-pub(super) fn write<W: Write + Send>(
+pub(crate) fn write<W: Write + Send>(
     table: &Table,
     out: W,
     metadata: &[(&'static str, String)],
@@ -59,12 +63,15 @@ fn schema(table: &Table) -> Result<TypePtr> {
 
 fn column_type(name: &str, column: &Column) -> Result<Type> {
     let (physical, logical) = match column {
-        Column::Integer(_) => (Physical::INT64, None),
+        Column::Integer(_) | Column::OptionalInteger(_) => (Physical::INT64, None),
         Column::Float(_) | Column::OptionalFloat(_) => (Physical::DOUBLE, None),
         Column::Bool(_) => (Physical::BOOLEAN, None),
         Column::Name { .. } => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
     };
-    let repetition = if matches!(column, Column::OptionalFloat(_)) {
+    let repetition = if matches!(
+        column,
+        Column::OptionalFloat(_) | Column::OptionalInteger(_)
+    ) {
         Repetition::OPTIONAL
     } else {
         Repetition::REQUIRED
@@ -92,15 +99,13 @@ fn write_rows(
             writer.write_batch(&values[rows], None, None)?
         }
         Column::OptionalFloat(values) => {
-            // The format stores the present values, and per row a definition level: 1 if its value
-            // is present.
-            let mut present = Vec::new();
-            let mut levels: Vec<i16> = Vec::new();
-            for value in &values[rows] {
-                present.extend(*value);
-                levels.push(i16::from(value.is_some()));
-            }
+            let (present, levels) = present(&values[rows]);
             let writer = writer.typed::<DoubleType>();
+            writer.write_batch(&present, Some(&levels), None)?
+        }
+        Column::OptionalInteger(values) => {
+            let (present, levels) = present(&values[rows]);
+            let writer = writer.typed::<Int64Type>();
             writer.write_batch(&present, Some(&levels), None)?
         }
         Column::Name { indices, names } => {
@@ -117,6 +122,13 @@ fn write_rows(
     Ok(())
 }
 
+/// How the format stores values of which some are absent: those that are present, and per row a
+/// definition level, which is 1 if its value is present.
+fn present<T: Copy>(values: &[Option<T>]) -> (Vec<T>, Vec<i16>) {
+    let levels = values.iter().map(|value| i16::from(value.is_some()));
+    (values.iter().flatten().copied().collect(), levels.collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,12 +141,13 @@ mod tests {
         table.add(
             "station",
             Column::Name {
-                indices: vec![1, 0],
-                names: vec!["a".to_owned(), "b".to_owned()],
+                indices: vec![0, 1],
+                names: vec!["b".to_owned(), "a".to_owned()],
             },
         );
         table.add("frames", Column::Integer(vec![3, 4]));
         table.add("level", Column::OptionalFloat(vec![None, Some(2.5)]));
+        table.add("pages", Column::OptionalInteger(vec![Some(5), None]));
         table.add("collided", Column::Bool(vec![true, false]));
         let mut bytes = Vec::new();
         write(&table, &mut bytes, &[("airpace.seed", "7".to_owned())]).unwrap();
@@ -142,7 +155,6 @@ mod tests {
             std::env::temp_dir().join(format!("airpace-parquet-{}.parquet", std::process::id()));
         std::fs::write(&path, &bytes).unwrap();
         let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
-        std::fs::remove_file(&path).unwrap();
         let metadata = reader
             .metadata()
             .file_metadata()
@@ -152,6 +164,8 @@ mod tests {
             (metadata[0].key.as_str(), metadata[0].value.as_deref()),
             ("airpace.seed", Some("7"))
         );
+        assert_eq!(read(&path, "stations").unwrap(), table);
+        std::fs::remove_file(&path).unwrap();
         let rows: Vec<_> = reader
             .get_row_iter(None)
             .unwrap()
@@ -161,6 +175,7 @@ mod tests {
         assert_eq!(rows[1].get_long(1).unwrap(), 4);
         assert!(rows[0].get_double(2).is_err());
         assert_eq!(rows[1].get_double(2).unwrap().to_bits(), 2.5_f64.to_bits());
-        assert!(rows[0].get_bool(3).unwrap());
+        assert_eq!(rows[0].get_long(3).unwrap(), 5);
+        assert!(rows[0].get_bool(4).unwrap());
     }
 }

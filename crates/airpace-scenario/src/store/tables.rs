@@ -2,16 +2,24 @@
 
 use super::table::{Column, Table};
 use crate::file::Record;
-use crate::results::{DelaySummary, SimulationSummary, StationSummary};
+use crate::results::{
+    DelaySummary, FlowSummary, PageLoadSummary, SimulationSummary, StationSummary,
+};
 use crate::run::Finished;
 use airpace_edge::proxy::Mode;
 use airpace_sim::mac::FrameRecord;
 use airpace_sim::world::{LinkSlot, LinkSummary, NodeSlot, SlotRecord};
 use airpace_units::Time;
+use std::borrow::Cow;
 
 /// The tables that `record` asks for.
 pub(super) fn tables(finished: &Finished, record: &Record) -> Vec<Table> {
-    let mut tables = vec![summary(&finished.summary), stations(&finished.summary)];
+    let figures = &finished.summary;
+    let mut tables = vec![
+        summary(figures),
+        stations(&figures.stations),
+        flows(&figures.flows),
+    ];
     if record.slots {
         tables.push(slots(finished));
         if !finished.outcome.decisions.is_empty() {
@@ -52,7 +60,17 @@ impl<'i, T> Rows<'i, T> {
         self.table.add(name, Column::Float(values));
     }
 
-    fn optional_floats(&mut self, name: &'static str, value: impl Fn(&T) -> Option<f64>) {
+    fn optional_integers(&mut self, name: &'static str, value: impl Fn(&T) -> Option<u64>) {
+        let value = |item| value(item).map(|count| count as i64);
+        let values = self.items.iter().map(value).collect();
+        self.table.add(name, Column::OptionalInteger(values));
+    }
+
+    fn optional_floats(
+        &mut self,
+        name: impl Into<Cow<'static, str>>,
+        value: impl Fn(&T) -> Option<f64>,
+    ) {
         let values = self.items.iter().map(value).collect();
         self.table.add(name, Column::OptionalFloat(values));
     }
@@ -62,6 +80,11 @@ impl<'i, T> Rows<'i, T> {
         self.table.add(name, Column::Bool(values));
     }
 
+    fn texts(&mut self, name: &'static str, text: impl Fn(&T) -> &str) {
+        let column = Column::of_texts(self.items.iter().map(text));
+        self.table.add(name, column);
+    }
+
     /// A column of names, given by their index in `names`.
     fn names(&mut self, name: &'static str, names: Vec<String>, index: impl Fn(&T) -> u32) {
         let indices = self.items.iter().map(index).collect();
@@ -69,14 +92,20 @@ impl<'i, T> Rows<'i, T> {
     }
 
     fn delays(&mut self, delay: impl Fn(&T) -> Option<DelaySummary>) {
-        let mut column = |name, value: fn(DelaySummary) -> f64| {
-            self.optional_floats(name, |item| delay(item).map(value));
+        self.spans("delay", delay);
+    }
+
+    /// Columns of the spans `what`, in milliseconds.
+    fn spans(&mut self, what: &'static str, span: impl Fn(&T) -> Option<DelaySummary>) {
+        let mut column = |figure, value: fn(DelaySummary) -> f64| {
+            let name = format!("{what}_{figure}_ms");
+            self.optional_floats(name, |item| span(item).map(value));
         };
-        column("delay_mean_ms", |delay| delay.mean);
-        column("delay_p50_ms", |delay| delay.p50);
-        column("delay_p95_ms", |delay| delay.p95);
-        column("delay_p99_ms", |delay| delay.p99);
-        column("delay_min_ms", |delay| delay.min);
+        column("mean", |span| span.mean);
+        column("p50", |span| span.p50);
+        column("p95", |span| span.p95);
+        column("p99", |span| span.p99);
+        column("min", |span| span.min);
     }
 }
 
@@ -100,16 +129,9 @@ fn summary(summary: &SimulationSummary) -> Table {
 }
 
 /// One row per station.
-fn stations(summary: &SimulationSummary) -> Table {
-    let mut rows = Rows::new("stations", &summary.stations);
-    // All names differ, so each station has its own entry in the list.
-    let names = summary
-        .stations
-        .iter()
-        .map(|station| station.name.clone())
-        .collect();
-    let indices = (0..).take(summary.stations.len()).collect();
-    rows.table.add("station", Column::Name { indices, names });
+pub(crate) fn stations(stations: &[StationSummary]) -> Table {
+    let mut rows = Rows::new("stations", stations);
+    rows.texts("station", |station| &station.name);
     rows.floats("goodput_mbps", |station| station.goodput_mbps);
     rows.optional_floats("level", |station| station.level);
     rows.delays(|station| station.delay_ms);
@@ -117,6 +139,33 @@ fn stations(summary: &SimulationSummary) -> Table {
     rows.integers("received", |station| station.received);
     rows.integers("dropped", StationSummary::dropped_packets);
     rows.floats("airtime_share", |station| station.airtime_share);
+    rows.table
+}
+
+/// One row per flow.
+pub(crate) fn flows(flows: &[FlowSummary]) -> Table {
+    let mut rows = Rows::new("flows", flows);
+    rows.texts("flow", |flow| &flow.name);
+    rows.texts("kind", |flow| &flow.kind);
+    rows.texts("from", |flow| &flow.from);
+    rows.texts("to", |flow| &flow.to);
+    rows.floats("goodput_mbps", |flow| flow.goodput_mbps);
+    rows.delays(|flow| flow.delay_ms);
+    rows.spans("proxy_wait", |flow| flow.proxy_wait_ms);
+    rows.integers("sent", |flow| flow.sent);
+    rows.integers("received", |flow| flow.received);
+    rows.integers("dropped", FlowSummary::dropped_packets);
+    rows.spans("rtt", |flow| flow.rtt_ms);
+    rows.optional_integers("retransmits", |flow| flow.retransmits);
+    rows.optional_floats("mos", |flow| flow.mos);
+    rows.optional_floats("network_mos", |flow| flow.network_mos);
+    rows.optional_integers("pages", |flow| flow.page_load_s.map(|pages| pages.count));
+    let mut page_load = |name, value: fn(PageLoadSummary) -> f64| {
+        rows.optional_floats(name, |flow| flow.page_load_s.map(value));
+    };
+    page_load("page_load_mean_s", |pages| pages.mean);
+    page_load("page_load_min_s", |pages| pages.min);
+    page_load("page_load_max_s", |pages| pages.max);
     rows.table
 }
 

@@ -1,11 +1,17 @@
 //! A grid of settings times seeds on all cores, which can be stopped and resumed at any point.
 
+mod dataset;
 mod grid;
 mod journal;
+mod record;
 mod table;
 
+pub use dataset::Dataset;
 pub use grid::{Axis, Point, grid};
 pub use journal::Journal;
+#[cfg(feature = "parquet")]
+pub use journal::read;
+pub use record::{RunRecord, Status};
 pub use table::{Estimate, SweepRow, rows, table};
 
 use crate::file::{DocumentError, Override};
@@ -13,11 +19,14 @@ use crate::progress::{Progress, Silent};
 use crate::results::SweepRun;
 use crate::run::run;
 use crate::stop::Stop;
+use crate::store::table::Table;
 use crate::{Loaded, PROGRAM_VERSION, hex};
 use anyhow::{Context as _, Result, bail};
+use serde::{Deserialize, Serialize};
 use siphasher::sip128::{Hasher128 as _, SipHasher24};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher as _;
+use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -27,10 +36,78 @@ pub struct Job {
     key: String,
     over: Vec<String>,
     repeat: u32,
+    scenario_hash: String,
     loaded: Loaded,
 }
 
 impl Job {
+    fn new(loaded: Loaded, over: Vec<String>, repeat: u32) -> Self {
+        Self {
+            key: key(&loaded),
+            over,
+            repeat,
+            scenario_hash: loaded.hash(),
+            loaded,
+        }
+    }
+
+    /// What tells the run from others: a hash of scenario, seed and version; 32 hexadecimal digits.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// All that another process needs to carry out the run, as JSON. Paths of files in the scenario
+    /// are relative to the same folder there.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let order = Order {
+            key: self.key.clone(),
+            over: self.over.clone(),
+            repeat: self.repeat,
+            text: self.loaded.text.clone(),
+            set: self
+                .loaded
+                .settings
+                .iter()
+                .map(Override::to_string)
+                .collect(),
+            folder: self.loaded.folder.clone(),
+        };
+        serde_json::to_string(&order).expect("texts and numbers are representable")
+    }
+
+    /// The run that [`Job::to_json`] describes.
+    ///
+    /// # Errors
+    /// The text is something else, the scenario is refused, or it is another one for this version of
+    /// airpace or with this machine's files.
+    pub fn from_json(text: &str) -> Result<Self> {
+        let order: Order = serde_json::from_str(text).context("this is not a run of a sweep")?;
+        let mut set = Vec::new();
+        for setting in &order.set {
+            set.push(setting.parse().map_err(anyhow::Error::msg)?);
+        }
+        let job = Self::new(
+            Loaded::new(&order.text, set, &order.folder)?,
+            order.over,
+            order.repeat,
+        );
+        if job.key != order.key {
+            bail!(
+                "{} is another run here: all workers need the same version of airpace (this is \
+                 {PROGRAM_VERSION}) and the same files",
+                job.title()
+            );
+        }
+        Ok(job)
+    }
+
+    /// Seed of every random draw.
+    const fn seed(&self) -> u64 {
+        self.loaded.scenario.seed
+    }
+
     /// What messages call the run.
     fn title(&self) -> String {
         format!(
@@ -39,6 +116,17 @@ impl Job {
             self.loaded.scenario.seed
         )
     }
+}
+
+/// A [`Job`] on its way to another process.
+#[derive(Serialize, Deserialize)]
+struct Order {
+    key: String,
+    over: Vec<String>,
+    repeat: u32,
+    text: String,
+    set: Vec<String>,
+    folder: PathBuf,
 }
 
 /// Every run of the grid `axes`, `repeats` times with seeds that count up from the scenario's.
@@ -68,12 +156,8 @@ pub fn jobs(loaded: &Loaded, axes: &[Axis], repeats: u32) -> Result<Vec<Job>, Do
                 value: first_seed.saturating_add(u64::from(repeat)).to_string(),
             };
             let loaded = at_point.with(&[seed])?;
-            jobs.push(Job {
-                key: key(&loaded),
-                over: point.iter().map(Override::to_string).collect(),
-                repeat,
-                loaded,
-            });
+            let over = point.iter().map(Override::to_string).collect();
+            jobs.push(Job::new(loaded, over, repeat));
         }
     }
     Ok(jobs)
@@ -143,27 +227,28 @@ pub fn estimate(
 /// What carrying out a sweep came to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Completion {
-    /// Whether every run was either finished or refused; `false` if the sweep was stopped before.
+    /// Whether every run is done; `false` if the sweep was stopped before.
     pub complete: bool,
-    /// Runs that were refused, for example because their seed placed a station out of reach. The
-    /// journal does not have them.
+    /// Runs without figures, for example because their seed placed a station out of reach.
     pub refused: usize,
-    /// Why the first of them was refused.
+    /// Why the first of them has none.
     pub reason: Option<String>,
 }
 
-/// What came of a single run.
-enum Attempt {
-    Finished(Box<SweepRun>),
-    Refused(String),
-    Stopped,
+/// What a carried out run leaves.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outcome {
+    /// Its rows.
+    pub record: RunRecord,
+    /// All of its figures, if it has any.
+    pub run: Option<Box<SweepRun>>,
 }
 
 /// Carries out the runs that the journal does not have. Every finished run is on disk before it
 /// counts as done.
 ///
 /// # Errors
-/// The simulator refuses a network, the journal cannot be written, or every run was refused.
+/// The journal cannot be written.
 pub fn execute(
     jobs: &[Job],
     journal: &mut Journal,
@@ -191,34 +276,25 @@ pub fn execute(
         .build()
         .context("starting the threads of the sweep")?;
     let (sender, attempts) = mpsc::channel();
-    let mut refused: Vec<(usize, String)> = Vec::new();
     let mut first_error = None;
     // Runs start in the order of the jobs, on the pool; this thread alone writes the journal.
     pool.in_place_scope_fifo(|scope| {
-        for (index, &job) in left.iter().enumerate() {
+        for job in left {
             let sender = sender.clone();
             scope.spawn_fifo(move |_| {
                 let attempt = if stop.is_raised() {
-                    Ok(Attempt::Stopped)
+                    None
                 } else {
                     attempt(job, stop, clock)
                 };
                 // The receiver lives until all senders are gone.
-                let _ = sender.send((index, attempt));
+                let _ = sender.send(attempt);
             });
         }
         // The loop below ends once the last run has dropped its sender.
         drop(sender);
-        for (index, attempt) in attempts {
-            let kept = match attempt {
-                Ok(Attempt::Finished(run)) => journal.add(*run),
-                Ok(Attempt::Refused(reason)) => {
-                    refused.push((index, reason));
-                    Ok(())
-                }
-                Ok(Attempt::Stopped) => Ok(()),
-                Err(error) => Err(error),
-            };
+        for attempt in attempts {
+            let kept = attempt.map_or(Ok(()), |outcome| journal.add(outcome));
             if let Err(error) = kept {
                 first_error.get_or_insert(error);
                 stop.raise();
@@ -229,60 +305,67 @@ pub fn execute(
     });
     match first_error {
         Some(error) => Err(error),
-        None => completion(jobs, &left, journal, refused),
+        None => completion(jobs, journal),
     }
 }
 
-fn completion(
-    jobs: &[Job],
-    left: &[&Job],
-    journal: &Journal,
-    mut refused: Vec<(usize, String)>,
-) -> Result<Completion> {
-    refused.sort_unstable();
-    let was_refused = |index: &usize| refused.iter().any(|(other, _)| other == index);
-    let is_done = |(index, job): (usize, &&Job)| journal.has(&job.key) || was_refused(&index);
-    let complete = left.iter().enumerate().all(is_done);
-    let count = refused.len();
-    let reason = refused.into_iter().next().map(|(_, reason)| reason);
-    if let Some(reason) = &reason
-        && !jobs.iter().any(|job| journal.has(&job.key))
-    {
-        bail!("no run was finished, {count} were refused: {reason}");
+/// What came of the runs of `jobs`.
+///
+/// # Errors
+/// As of [`Journal::dataset`].
+pub fn completion(jobs: &[Job], journal: &Journal) -> Result<Completion> {
+    let dataset = journal.dataset(jobs)?;
+    let mut without_figures = BTreeMap::new();
+    for (row, key) in dataset.keys().into_iter().enumerate() {
+        if let Some(error) = dataset.error(row) {
+            without_figures.insert(key, error.to_owned());
+        }
     }
+    let refused = jobs.iter().filter_map(|job| without_figures.get(&job.key));
     Ok(Completion {
-        complete,
-        refused: count,
-        reason,
+        complete: jobs.iter().all(|job| journal.has(&job.key)),
+        refused: refused.clone().count(),
+        reason: refused.clone().next().cloned(),
     })
 }
 
-/// Carries out one run.
-fn attempt(job: &Job, stop: &Stop, clock: &(dyn Fn() -> Duration + Sync)) -> Result<Attempt> {
+/// Carries out one run; `None` if it was stopped.
+pub fn attempt(job: &Job, stop: &Stop, clock: &(dyn Fn() -> Duration + Sync)) -> Option<Outcome> {
     let begun = clock();
+    let without_figures = |status, error: &str| {
+        let error = format!("{}: {error}", job.title());
+        Some(Outcome {
+            record: RunRecord::without_figures(job, status, &error),
+            run: None,
+        })
+    };
     let mut resolved = match job.loaded.resolve() {
         Ok(resolved) => resolved,
-        Err(error) => return Ok(Attempt::Refused(format!("{}: {error}", job.title()))),
+        Err(error) => return without_figures(Status::Refused, &error.to_string()),
     };
     // A sweep keeps summaries only. Slots are needed by proxies alone then.
     resolved.world.record = airpace_sim::world::Record::default();
     if resolved.world.proxies.is_empty() {
         resolved.world.slot = None;
     }
-    let finished = run(&job.loaded, resolved, stop, &Silent).with_context(|| job.title())?;
-    match finished {
-        Some(finished) if !finished.summary.interrupted => {
-            let mut summary = finished.summary;
-            summary.set_wall_time(clock().saturating_sub(begun));
-            Ok(Attempt::Finished(Box::new(SweepRun {
-                key: job.key.clone(),
-                over: job.over.clone(),
-                repeat: job.repeat,
-                summary,
-            })))
-        }
-        _ => Ok(Attempt::Stopped),
+    let finished = match run(&job.loaded, resolved, stop, &Silent) {
+        Ok(finished) => finished?,
+        Err(error) => return without_figures(Status::Failed, &error.to_string()),
+    };
+    let mut summary = finished.summary;
+    if summary.interrupted {
+        return None;
     }
+    summary.set_wall_time(clock().saturating_sub(begun));
+    Some(Outcome {
+        record: RunRecord::finished(job, &summary),
+        run: Some(Box::new(SweepRun {
+            key: job.key.clone(),
+            over: job.over.clone(),
+            repeat: job.repeat,
+            summary,
+        })),
+    })
 }
 
 /// A finished run, and the point of the grid that it belongs to. An earlier sweep may have given
@@ -291,21 +374,43 @@ fn attempt(job: &Job, stop: &Stop, clock: &(dyn Fn() -> Duration + Sync)) -> Res
 pub struct PointRun<'a> {
     /// The values of the point, as `key=value`.
     pub over: &'a [String],
-    /// The run.
-    pub run: &'a SweepRun,
+    /// The table with the run, `runs` of a data set.
+    pub runs: &'a Table,
+    /// Its row there.
+    pub row: usize,
 }
 
-/// The runs of `jobs` that the journal has, in the order of the jobs.
-#[must_use]
-pub fn finished<'a>(jobs: &'a [Job], journal: &'a Journal) -> Vec<PointRun<'a>> {
-    let mut finished = Vec::new();
-    for job in jobs {
-        if let Some(run) = journal.find(&job.key) {
-            finished.push(PointRun {
-                over: &job.over,
-                run,
-            });
-        }
+impl PointRun<'_> {
+    /// The figure in this column; `None` if the run does not have it.
+    #[must_use]
+    pub fn number(&self, column: &str) -> Option<f64> {
+        self.runs.column(column)?.number(self.row)
     }
-    finished
+}
+
+/// The finished runs of `jobs` in the data set, in the order of the jobs.
+#[must_use]
+pub fn finished<'a>(jobs: &'a [Job], dataset: &'a Dataset) -> Vec<PointRun<'a>> {
+    dataset.finished(jobs)
+}
+
+/// What the files of a data set say of the sweep that they are from.
+#[cfg(feature = "parquet")]
+fn metadata(jobs: &[Job]) -> Vec<(&'static str, String)> {
+    let mut metadata = vec![
+        (
+            "airpace.format",
+            crate::results::SIMULATION_FORMAT.to_string(),
+        ),
+        ("airpace.version", PROGRAM_VERSION.to_owned()),
+    ];
+    if let Some(job) = jobs.first() {
+        let record = job.loaded.record();
+        metadata.push(("airpace.scenario.title", record.title));
+        metadata.push(("airpace.scenario.text", record.text));
+        // Point and seed, which follow, are columns.
+        let of_all = record.set.len() - job.over.len() - 1;
+        metadata.push(("airpace.scenario.set", record.set[..of_all].join("\n")));
+    }
+    metadata
 }

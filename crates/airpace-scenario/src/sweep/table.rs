@@ -1,7 +1,6 @@
 //! The figures of a sweep: per point the mean over the repetitions with its confidence interval.
 
 use super::PointRun;
-use crate::results::SimulationSummary;
 use serde::Serialize;
 
 /// One point of the grid.
@@ -82,39 +81,37 @@ impl std::fmt::Display for Estimate {
 /// The points, in the order of `runs`.
 #[must_use]
 pub fn rows(runs: &[PointRun<'_>]) -> Vec<SweepRow> {
-    let mut points: Vec<(&[String], Vec<&SimulationSummary>)> = Vec::new();
-    for PointRun { over, run } in runs {
-        match points.iter_mut().find(|(point, _)| point == over) {
-            Some((_, summaries)) => summaries.push(&run.summary),
-            None => points.push((over, vec![&run.summary])),
+    let mut points: Vec<(&[String], Vec<&PointRun<'_>>)> = Vec::new();
+    for run in runs {
+        match points.iter_mut().find(|(point, _)| *point == run.over) {
+            Some((_, runs)) => runs.push(run),
+            None => points.push((run.over, vec![run])),
         }
     }
-    let rows = points.iter().map(|(over, summaries)| row(over, summaries));
+    let rows = points.iter().map(|(over, runs)| row(over, runs));
     rows.collect()
 }
 
-fn row(over: &[String], summaries: &[&SimulationSummary]) -> SweepRow {
+fn row(over: &[String], runs: &[&PointRun<'_>]) -> SweepRow {
     // Runs without a figure, for example the delay of a run in which nothing arrived, do not count
     // for its mean.
-    let estimate = |value: fn(&SimulationSummary) -> Option<f64>| {
-        let values: Vec<f64> = summaries
-            .iter()
-            .filter_map(|summary| value(summary))
-            .collect();
+    let estimate = |value: &dyn Fn(&PointRun<'_>) -> Option<f64>| {
+        let values: Vec<f64> = runs.iter().filter_map(|run| value(run)).collect();
         Estimate::of(&values)
     };
+    let column = |name: &str| estimate(&|run| run.number(name));
     SweepRow {
         over: over.to_vec(),
-        runs: summaries.len(),
-        goodput_mbps: estimate(|summary| Some(summary.totals.goodput_mbps)),
-        level: estimate(|summary| summary.totals.level),
-        delay_mean_ms: estimate(|summary| summary.totals.delay_ms.map(|delay| delay.mean)),
-        delay_p95_ms: estimate(|summary| summary.totals.delay_ms.map(|delay| delay.p95)),
-        loss: estimate(|summary| {
-            let totals = summary.totals;
-            (totals.sent > 0).then(|| totals.dropped as f64 / totals.sent as f64)
+        runs: runs.len(),
+        goodput_mbps: column("goodput_mbps"),
+        level: column("level"),
+        delay_mean_ms: column("delay_mean_ms"),
+        delay_p95_ms: column("delay_p95_ms"),
+        loss: estimate(&|run| {
+            let sent = run.number("sent").filter(|&sent| sent > 0.0)?;
+            Some(run.number("dropped")? / sent)
         }),
-        jain_airtime: estimate(|summary| summary.totals.jain_airtime),
+        jain_airtime: column("jain_airtime"),
     }
 }
 

@@ -32,12 +32,13 @@ fn tables_have_a_row_per_item() {
     let tables = tables(&finished, &loaded.scenario.record);
     let rows: Vec<_> = tables
         .iter()
-        .map(|table| (table.name, table.rows()))
+        .map(|table| (&*table.name, table.rows()))
         .collect();
     let outcome = &finished.outcome;
     let expected = [
         ("summary", 1),
         ("stations", 2),
+        ("flows", 2),
         ("slots", outcome.slots.len() * outcome.links.len()),
         ("frames", outcome.frames.len()),
         ("packets", outcome.packets.len()),

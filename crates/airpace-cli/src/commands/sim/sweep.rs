@@ -6,6 +6,7 @@ use crate::output;
 use crate::progress::{self, RunsBar};
 use airpace_lab::interrupt::with_signals;
 use airpace_scenario::sweep::{self, Axis, Completion, Execution, Journal};
+use anyhow::bail;
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,9 +27,13 @@ pub(super) struct Sweep {
     /// Runs at a time; one per core if not given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Folder for the finished runs (`runs.jsonl`). Runs that are there are not repeated.
+    /// Folder for the tables `runs.parquet`, `stations.parquet` and `flows.parquet`, joined by their
+    /// column `run`. Runs that are there are not repeated.
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,
+    /// Write the summary of each run, as `airpace sim run --json` prints it, to `runs.jsonl` as well.
+    #[arg(long)]
+    summaries: bool,
     /// Print the table as JSON.
     #[arg(long)]
     json: bool,
@@ -38,8 +43,8 @@ pub(super) fn run(args: &Sweep) -> anyhow::Result<ExitCode> {
     let loaded = args.chosen.load()?;
     let jobs = sweep::jobs(&loaded, &args.over, args.repeats)
         .map_err(|error| args.chosen.refusal(&error))?;
-    let mut journal = Journal::open(&args.out)?;
-    let done = sweep::finished(&jobs, &journal).len();
+    let mut journal = Journal::open(&args.out, args.summaries)?;
+    let done = journal.count(&jobs);
     if done > 0 {
         tracing::info!("{done} of {} runs are already done", jobs.len());
     }
@@ -64,22 +69,26 @@ pub(super) fn run(args: &Sweep) -> anyhow::Result<ExitCode> {
         sweep::execute(&jobs, &mut journal, &execution)
     })?;
     drop(bar);
+    let dataset = journal.fold(&jobs)?;
     let Completion {
         complete,
         refused,
         reason,
     } = completion?;
-    let runs = sweep::finished(&jobs, &journal);
+    let runs = sweep::finished(&jobs, &dataset);
     if !complete {
         tracing::warn!(
             "stopped with {} of {} runs done; the same command goes on from there",
-            runs.len(),
+            journal.count(&jobs),
             jobs.len()
         );
     }
     if let Some(reason) = &reason {
+        if complete && refused == jobs.len() {
+            bail!("no run was finished, {refused} were refused: {reason}");
+        }
         tracing::warn!(
-            "{refused} of {} runs were refused and are left out; the first: {reason}",
+            "{refused} of {} runs have no figures and are rows with an error; the first: {reason}",
             jobs.len()
         );
     }

@@ -13,6 +13,7 @@ fn every_table_is_written_as_a_file_that_names_its_scenario() {
     let all = [
         "summary.parquet",
         "stations.parquet",
+        "flows.parquet",
         "slots.parquet",
         "frames.parquet",
         "packets.parquet",
@@ -21,7 +22,7 @@ fn every_table_is_written_as_a_file_that_names_its_scenario() {
     ];
     assert_eq!(names(&files), all);
     for table in tables(&finished, &loaded.scenario.record) {
-        let path = out.join(table.name).with_extension("parquet");
+        let path = out.join(&*table.name).with_extension("parquet");
         assert_eq!(rows(&path), table.rows(), "{}", table.name);
     }
     fs::remove_dir_all(&out).unwrap();

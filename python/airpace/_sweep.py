@@ -1,0 +1,165 @@
+"""Sweeps over settings and seeds, on this machine or on a cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airpace import _native
+from airpace._run import Table, dotted, load
+
+if TYPE_CHECKING:
+    from distributed import Client
+    from matplotlib.figure import Figure
+
+BATCH_LEAST, BATCH_MOST = 1, 16
+"""Runs that a worker is given at once: more of them cost less to hand out, and a worker that dies repeats them all."""
+
+
+class Sweep:
+    """The data set of a sweep: tables joined by their column `run`.
+
+    `runs` has a row per run, with a column for each setting that the sweep varies; a run without figures says in the
+    columns `status` and `error` why. `stations` and `flows` have a row per station and flow of the finished runs.
+    """
+
+    __slots__ = ("flows", "folder", "runs", "stations")
+
+    def __init__(self, folder: Path, tables: Sequence[_native.Table]) -> None:
+        self.folder = folder
+        self.runs, self.stations, self.flows = (Table(table) for table in tables)
+
+    def plot(self, over: str, figure: str = "goodput_mbps") -> Figure:
+        """Draws the column `figure` of the runs over the setting `over`: each run, and the mean of each point."""
+        from airpace._draw import draw_sweep
+
+        return draw_sweep(self.runs, over, figure)
+
+    def __repr__(self) -> str:
+        failed = sum(status != "finished" for status in self.runs["status"])
+        return f"<sweep of {len(self.runs)} runs, {failed} without figures, in {self.folder}>"
+
+    def _repr_html_(self) -> str:
+        return self.runs._repr_html_()
+
+
+def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
+    """The data set that a sweep, of this package or of `airpace sim sweep`, has left in `folder`."""
+    if not (Path(folder) / "runs.parquet").is_file():
+        raise FileNotFoundError(f"{folder} has no runs.parquet: give the folder of a sweep")
+    return Sweep(Path(folder), _native.read_dataset(Path(folder)))
+
+
+def sweep(
+    scenario: Mapping[str, Any] | str | os.PathLike[str],
+    over: Mapping[str, Iterable[Any]],
+    *,
+    repeats: int = 1,
+    out: str | os.PathLike[str],
+    client: Client | None = None,
+    workers: int | None = None,
+    progress: bool = False,
+    **overrides: Any,
+) -> Sweep:
+    """Runs a scenario over a grid of settings with several seeds each, and leaves a data set of Parquet files in `out`.
+
+    Every finished run is on disk at once. A sweep that was stopped goes on from there when it is called again, a worker
+    that dies loses nothing, and the rows are the same whatever the number of workers.
+
+    Parameters
+    ----------
+    scenario, overrides
+        As for `simulate`.
+    over
+        The values of each setting: `{"node.station.count": [1, 2, 5], "proxy.0.law": ["linear", "waterfill"]}`.
+    repeats
+        Runs of each point, with seeds that count up from the scenario's.
+    out
+        The folder of the data set. Runs that are there, also from `airpace sim sweep`, are not repeated.
+    client
+        The Dask cluster to run on. Its workers need the same version of airpace, and traces of the scenario at the same
+        paths. By default `workers` processes of this machine, one per core.
+    progress
+        Shows a bar (needs tqdm).
+
+    Raises
+    ------
+    ScenarioError
+        A scenario of the grid is refused, so that nothing is run.
+    """
+    if not 1 <= repeats <= 10_000:
+        raise ValueError(f"repeats is {repeats}: it must be from 1 to 10000")
+    base = load(scenario, overrides)
+    axes = [(key, [_native.setting(key, value) for value in values]) for key, values in dotted(over).items()]
+    jobs = base.jobs(axes, repeats)
+    folder = Path(out)
+    journal = _native.Journal(folder)
+    try:
+        left = list({job.key: job.json() for job in jobs if not journal.has(job.key)}.values())
+        try:
+            with _bar(progress, len(jobs), len(left)) as update:
+                for record in _carried_out(left, client, workers):
+                    journal.add(record)
+                    update()
+        finally:
+            journal.fold(jobs)
+    finally:
+        journal.close()
+    return read_sweep(folder)
+
+
+def run_batch(jobs: list[str]) -> list[str]:
+    """Carries out a few runs, on a worker."""
+    return [_native.run_job(job) for job in jobs]
+
+
+def _carried_out(jobs: list[str], client: Client | None, workers: int | None) -> Iterator[str]:
+    """The rows of each run, in the order in which the runs are finished."""
+    if not jobs:
+        return
+    with _cluster(client, workers, len(jobs)) as cluster:
+        from distributed import as_completed
+
+        threads = max(1, sum(cluster.nthreads().values()))
+        # Small batches, so that the workers finish together and few runs are repeated when one dies.
+        size = min(BATCH_MOST, max(BATCH_LEAST, len(jobs) // (16 * threads)))
+        batches = [jobs[at : at + size] for at in range(0, len(jobs), size)]
+        futures = cluster.map(run_batch, batches, pure=False, retries=3)
+        try:
+            for future in as_completed(futures):
+                yield from future.result()
+                future.release()
+        finally:
+            cluster.cancel(futures)
+
+
+@contextmanager
+def _cluster(client: Client | None, workers: int | None, jobs: int) -> Iterator[Client]:
+    """The client that was given, or one of processes of this machine."""
+    if client is not None:
+        yield client
+        return
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise ImportError("sweeps run on Dask: install it with `pip install 'airpace[sweep]'`") from error
+    count = min(jobs, workers or os.cpu_count() or 1)
+    with (
+        LocalCluster(n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster) as local,
+    ):
+        yield local
+
+
+@contextmanager
+def _bar(is_wanted: bool, total: int, left: int) -> Iterator[Any]:
+    if not is_wanted:
+        yield lambda: None
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(total=total, initial=total - left, unit="run") as bar:
+        yield bar.update
