@@ -35,7 +35,7 @@ fn interrupts_that_hide_frames_make_the_level_unusable() {
 }
 
 #[test]
-fn the_fixed_gap_splits_frames_that_arrive_mpdu_by_mpdu_and_the_classifier_does_not() {
+fn frames_that_arrive_mpdu_by_mpdu_are_split_by_the_fixed_gap_only() {
     let by_mpdu = Condition {
         name: "test",
         receiver: Receiver {
