@@ -68,6 +68,27 @@ fn a_source_that_sends_less_than_it_is_granted_reveals_a_slow_wire_too() {
     assert!(ping < 15.0, "{ping} ms");
 }
 
+/// A wire that is a little slower than a radio whose optimum is 589 Mbit/s.
+fn slightly_slow_wire(mbps: u32) -> String {
+    WIRE.replace("\"mcs 9\"", "{ mcs = 9, nss = 2 }")
+        .replace("50 Mbit/s", &format!("{mbps} Mbit/s"))
+}
+
+#[test]
+fn a_wire_slightly_slower_than_the_air_is_found_within_five_seconds() {
+    for (mbps, kind) in [(520, "saturate"), (520, "tcp"), (480, "tcp"), (560, "tcp")] {
+        let text =
+            slightly_slow_wire(mbps).replace("kind = \"tcp\"", &format!("kind = \"{kind}\""));
+        let summary = finished(&loaded(&text, &["warm_up=5 s", "duration=5 s"])).summary;
+        let case = format!("{kind} over {mbps} Mbit/s");
+        assert!(summary.totals.run.bottleneck_alarms >= 1, "{case}");
+        let ping = summary.flows[1].rtt_ms.expect("pings were answered").p95;
+        assert!(ping < 15.0, "{case}: {ping} ms");
+        let bulk = summary.flows[0].goodput_mbps;
+        assert!(bulk > 0.9 * f64::from(mbps), "{case}: {bulk} Mbit/s");
+    }
+}
+
 #[test]
 fn two_stations_behind_a_slow_wire_share_it_without_a_queue() {
     let text = WIRE

@@ -14,6 +14,9 @@ const LATE_GAPS: f64 = 4.0;
 const LATE_S: f64 = 0.02;
 /// ... and the station receives less than this share of its fair rate.
 const LATE_SHARE: f64 = 0.8;
+/// Frames below this share of the target level are shorter than intended: means over some ten slots
+/// that show a queue are within a few per cent of it.
+const SHORT_SHARE: f64 = 0.93;
 /// Weight of one slot in the mean of the waiting time's 95th percentile.
 const WAIT_GAIN: f64 = 0.2;
 /// A station that sends at least this share of its rate uses all it is granted: a scalable flow
@@ -96,6 +99,8 @@ impl StationEstimate {
                 lost_pps: sample.lost_pps,
                 edge_pps: (EDGE_FRAMES * level + 2.0) / sample.length_s,
                 full: self.full,
+                short: level < SHORT_SHARE * self.target_level
+                    && sample.received_pps < self.granted.fair_pps,
                 late: sample.wait.map(|wait| {
                     wait.median_s > late_s
                         && sample.received_pps < LATE_SHARE * self.granted.fair_pps
