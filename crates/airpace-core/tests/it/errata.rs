@@ -248,9 +248,20 @@ fn figure_7_has_two_stations_of_different_rates() {
 fn ten_reports_per_second_would_show_in_the_goodput() {
     // VHT, MCS 9, 2 streams; a report has 60 bytes and the headers of UDP and IP.
     let rate = TxRate::new(Standard::Vht, Width::Mhz80, 2, 9, GuardInterval::Ns800).unwrap();
-    let report = Link::of_phy(rate, 88, AccessCategory::BestEffort, airpace_core::phy::Timing::Standard);
-    let share = |per_second: f64| 20.0 * per_second * (report.overhead_s + report.seconds_per_packet);
-    assert!(share(10.0) > 0.03 && share(2.0) < 0.01, "{} {}", share(10.0), share(2.0));
+    let report = Link::of_phy(
+        rate,
+        88,
+        AccessCategory::BestEffort,
+        airpace_core::phy::Timing::Standard,
+    );
+    let share =
+        |per_second: f64| 20.0 * per_second * (report.overhead_s + report.seconds_per_packet);
+    assert!(
+        share(10.0) > 0.03 && share(2.0) < 0.01,
+        "{} {}",
+        share(10.0),
+        share(2.0)
+    );
 }
 
 /// Distance of ν from its fixed point after 200 slots of equations 24 and 26 of 002 with K1 = 0.5,

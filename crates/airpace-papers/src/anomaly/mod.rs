@@ -117,20 +117,33 @@ fn per_scheme(text: &'static str, settings: &[&str]) -> Vec<Case> {
         .to_vec()
 }
 
-/// A case with the access point's scheme. FQ-CoDel is that of RFC 8290, as in the paper's kernel.
+/// The fast stations' rates in the paper: nothing limits Minstrel but their two streams.
+const FAST_RATE: &str =
+    "node.fast.rate={ adaptation = \"minstrel-ht\", nss = 2, samples = \"packets\" }";
+
+/// A case with the access point's scheme. All radios have the driver ath9k, and FQ-CoDel is that of
+/// RFC 8290, as in the paper's kernel. `settings` win.
 fn with_scheme(
     name: impl Into<String>,
     scheme: Scheme,
     text: &'static str,
     settings: &[&str],
 ) -> Case {
-    let case =
-        Case::scenario(name, text, settings).set(format!("node.ap.queue.scheme=\"{scheme}\""));
-    if scheme == Scheme::FqCodel {
-        case.set("node.ap.queue.leaving=\"at-once\"")
-    } else {
-        case
+    let mut case = Case::scenario(name, text, &[FAST_RATE]);
+    for node in ["ap", "fast", "slow", "sparse"] {
+        // Not every scenario has a station without bulk traffic.
+        if node == "ap" || text.contains(&format!("name = \"{node}\"")) {
+            case = case.set(format!("node.{node}.queue.driver=\"ath9k\""));
+        }
     }
+    case = case.set(format!("node.ap.queue.scheme=\"{scheme}\""));
+    if scheme == Scheme::FqCodel {
+        case = case.set("node.ap.queue.leaving=\"at-once\"");
+    }
+    for &setting in settings {
+        case = case.set(setting);
+    }
+    case
 }
 
 /// Airtime of a station called `name` as a share of that of all stations; the mean if there are
