@@ -183,7 +183,9 @@ impl Limits {
         let mpdus = usize::from(standard.window.min(most_mpdus.max(1)));
         // A sender of short frames still agrees on a window of 64, so that two frames can be under
         // way; it asks for a longer one only if its frames are longer.
-        let window = usize::from(standard.window.min(radio.max_mpdus.max(BLOCK_ACK_WINDOW)));
+        // Frames that are acknowledged one by one may wait in the hardware without an agreement.
+        let window = standard.window.min(radio.max_mpdus.max(BLOCK_ACK_WINDOW));
+        let window = usize::from(window.max(driver.lone_ahead));
         Self {
             mpdus,
             window,
