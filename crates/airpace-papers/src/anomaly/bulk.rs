@@ -1,4 +1,4 @@
-use super::table_1::UDP;
+use super::table_1::{IN_BURSTS, UDP, bursts, in_bursts};
 use super::{SCHEMES, airtime_of_time, airtime_share, goodput, per_scheme, with_scheme};
 use crate::reproduction::{Bar, Case, Findings, Printed, Results, Sample, stations};
 use airpace_core::model::jain;
@@ -18,7 +18,9 @@ const TCP: &str = include_str!("../../../../scenarios/004-f6-fairness.toml");
 const BOTH_WAYS: &str = "flow.up.count=1";
 
 pub(super) fn udp_cases() -> Vec<Case> {
-    per_scheme(UDP, &[])
+    let mut cases = per_scheme(UDP, &[]);
+    cases.extend([Scheme::Fifo, Scheme::FqCodel].map(in_bursts));
+    cases
 }
 
 /// Airtime of a station called `name`, in per cent of that of all stations.
@@ -52,6 +54,10 @@ pub(super) fn airtime(results: &Results) -> Findings {
             &percent_of_time(results, scheme, "fast"),
             Bar::About(20.0, 5.0),
         );
+        let sample = results.sample(&bursts(scheme.name()), |summary| {
+            airtime_of_time(summary, "fast")
+        });
+        findings.variant(IN_BURSTS, &(&sample * 100.0));
     }
     let fifo = airtime_percent(results, Scheme::Fifo, "slow").mean();
     findings.relate(

@@ -80,8 +80,22 @@ pub(super) fn cases() -> Vec<Case> {
             &["node.fast.rate=\"mcs 15\""],
         ));
     }
+    cases.push(in_bursts(Scheme::Fifo));
     cases
 }
+
+/// The same with arrivals in bursts of six packets. The paper's iperf sends in bursts of unknown
+/// length.
+pub(super) fn in_bursts(scheme: Scheme) -> Case {
+    let settings = ["flow.udp.kind=\"burst\"", "flow.udp.interval=\"500 us\""];
+    with_scheme(bursts(scheme.name()), scheme, UDP, &settings)
+}
+
+pub(super) fn bursts(case: &str) -> String {
+    format!("{case}, {IN_BURSTS}")
+}
+
+pub(super) const IN_BURSTS: &str = "arrivals in bursts of six";
 
 fn fixed_rates(case: &str) -> String {
     format!("{case}, fixed rates")
@@ -189,6 +203,8 @@ fn simulated(findings: &mut Findings, results: &Results) {
         &(&results.sample("fifo", |summary| airtime_of_time(summary, "fast")) * 100.0),
         Bar::About(21.0, 5.0),
     );
+    let in_bursts = results.sample(&bursts("fifo"), |summary| airtime_of_time(summary, "fast"));
+    findings.variant(IN_BURSTS, &(&in_bursts * 100.0));
     for name in ["fast-1", "fast-2", "slow"] {
         let share = results.sample("airtime", |summary| airtime_share(summary, name));
         findings.relate(
@@ -215,6 +231,10 @@ fn simulated(findings: &mut Findings, results: &Results) {
                 );
                 let fixed = results.sample(&fixed_rates(case), |summary| level(summary, name));
                 findings.variant("fixed rates", &fixed);
+                if case == "fifo" {
+                    let sample = results.sample(&bursts(case), |summary| level(summary, name));
+                    findings.variant(IN_BURSTS, &sample);
+                }
             }
             findings.relate(
                 format!("{case}, {name}: goodput"),

@@ -76,11 +76,23 @@ fn after_the_fall(run: &Run, name: &str) -> Option<Vec<f64>> {
     Some(after.map(|(_, &value)| value).collect())
 }
 
-/// Time after the change in which all slots have the greatest level.
+/// Slots that the queue may take to fill after the change.
+const FILLS_WITHIN: usize = 2;
+
+/// Time from the change until the first run of slots with the greatest level ends; 0 if there is none
+/// soon after the change.
 fn seconds_at_limit(run: &Run) -> Option<f64> {
     let levels = after_the_fall(run, "level")?;
-    let full = levels.iter().take_while(|&&level| level >= FULL).count();
-    Some(full as f64 * SLOT.as_secs_f64())
+    let is_full = |&level: &f64| level >= FULL;
+    let begins = levels.iter().take(FILLS_WITHIN + 1).position(is_full);
+    let slots = begins.map_or(0, |begins| {
+        begins
+            + levels[begins..]
+                .iter()
+                .take_while(|&level| is_full(level))
+                .count()
+    });
+    Some(slots as f64 * SLOT.as_secs_f64())
 }
 
 /// Time from the change until the level stays near the target.
