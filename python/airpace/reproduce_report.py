@@ -21,7 +21,7 @@ from airpace import figures
 from airpace.plots import STYLE
 from airpace.results import FormatError
 
-FORMAT = 1
+FORMAT = 2
 """The version of the files that this module reads (`REPRODUCTION_FORMAT` in airpace-papers)."""
 
 COLOURS = {
@@ -157,10 +157,13 @@ LEVEL = Lines("packets per frame", "level")
 PANELS: dict[str, list[Bars | Lines]] = {
     "000-F5": [Bars("goodput, Mbit/s", _by_case)],
     "000-F11": [Bars("goodput, Mbit/s", _by_case)],
+    "000-F12": [Bars("goodput, Mbit/s", _by_case)],
     "000-F13": [LEVEL, Lines("packets lost per slot", "lost")],
     "000-F15": [LEVEL],
+    "000-F16": [LEVEL],
     "002-F4": [LEVEL, Lines("rate of a station, packets/s", "rate_pps")],
     "002-F5": [LEVEL],
+    "002-5.4.3": [Lines("estimate of the overhead, ms", "overhead_ms")],
     "002-F6": [Lines("estimate of the overhead, ms", "overhead_ms")],
     "002-F9": [Bars("goodput, Mbit/s", _by_case)],
     "003-F2/3": [Bars("mean RTT, ms", _rtt), Bars("goodput, Mbit/s", _total)],
@@ -174,6 +177,7 @@ PANELS: dict[str, list[Bars | Lines]] = {
     "004-F8": [Bars("median ping, ms", _ping)],
     "004-F9/10": [Bars("airtime, %", _airtime), Bars("median ping, ms", _ping, log=True)],
     "004-T2": [Bars("mean opinion score", _voice), Bars("bulk goodput, Mbit/s", _bulk)],
+    "004-more": [Bars("median ping, ms", _ping, log=True)],
     "004-F11": [Bars("page load time, s", _page, log=True)],
 }
 """The panels of each row's figure. Rows without an entry only have the table of their relations."""
@@ -203,7 +207,7 @@ def figure(data: dict[str, Any]) -> Figure:
         (_bars if isinstance(panel, Bars) else _lines)(axis, panel, data["cases"])
         axis.set_title(panel.title)
     _relations(drawing.add_subplot(grid[len(panels)]), row)
-    drawing.suptitle(f"{row['source']}: {'reproduced' if row['outcome'] == 'reproduced' else 'not reproduced'}")
+    drawing.suptitle(f"{row['source']}: {row['verdict']}")
     return drawing
 
 
@@ -245,20 +249,20 @@ def _lines(axis: Axes, panel: Any, cases: dict[str, Any]) -> None:
 
 def _relations(axis: Axes, row: dict[str, Any]) -> None:
     axis.axis("off")
-    head = ["", "measured", "bar", ""]
+    head = ["", "paper", "ours", "bar", ""]
     lines = [head] + [_relation(relation) for relation in row["relations"]]
     for number, line in enumerate(lines):
         y = 1 - (number + 0.5) / len(lines)
-        colour = "#D55E00" if line[3] == "missed" else "black"
-        for x, text in zip((0.0, 0.62, 0.8, 0.93), line):
+        colour = "black" if line[4] in ("", "holds") else "#D55E00"
+        for x, text in zip((0.0, 0.5, 0.66, 0.8, 0.92), line):
             axis.text(x, y, text, fontsize=8, va="center", color=colour, transform=axis.transAxes)
 
 
 def _relation(relation: dict[str, Any]) -> list[str]:
     measured, interval = relation["measured"], relation["ci95"]
     text = "not measured" if measured is None else f"{measured:.3g}" + (f" ± {interval:.2g}" if interval else "")
-    holds = "holds" if relation["holds"] else "missed"
-    return [relation["what"], f"{text} {relation['unit']}", f"{relation['bar']} {relation['unit']}", holds]
+    unit = relation["unit"]
+    return [relation["what"], relation["printed"], f"{text} {unit}", f"{relation['bar']} {unit}", relation["verdict"]]
 
 
 def write_report(folder: Path) -> list[Path]:

@@ -4,7 +4,7 @@ import json
 
 from airpace import reproduce_report
 
-RELATION = {"what": "gain", "unit": "", "measured": 9.5, "ci95": 0.1, "bar": "≥ 8", "holds": True}
+RELATION = {"what": "gain", "unit": "", "measured": 9.5, "ci95": 0.1, "bar": "≥ 8", "printed": "8", "verdict": "holds"}
 
 
 def summary(goodput: float) -> dict:
@@ -15,12 +15,12 @@ def summary(goodput: float) -> dict:
 def store(folder, ids):
     rows = []
     for name in ids:
-        row = {"id": name, "source": name, "outcome": "reproduced", "relations": [RELATION]}
+        row = {"id": name, "source": name, "verdict": "holds", "relations": [RELATION]}
         runs = [{"seed": seed, "summary": summary(50.0 + seed), "figures": {}} for seed in (1, 2)]
         cases = {"1 hops, fifo": runs, "1 hops, wqm": runs} if name == "003-F2/3" else {}
         (folder / f"{name.replace('/', '-')}.json").write_text(json.dumps({"row": row, "cases": cases}))
         rows.append(row)
-    (folder / "reproduction.json").write_text(json.dumps({"format": 1, "rows": rows}))
+    (folder / "reproduction.json").write_text(json.dumps({"format": 2, "rows": rows}))
 
 
 def test_every_row_has_a_figure(tmp_path, capsys):

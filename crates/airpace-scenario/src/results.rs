@@ -147,8 +147,8 @@ pub struct FlowSummary {
     /// Mean opinion score of a call (ITU-T G.107), 1 to 4.5, of what is heard behind an adaptive
     /// jitter buffer.
     pub mos: Option<f64>,
-    /// Mean opinion score by the network's mean delay and loss alone, as in papers without a jitter
-    /// buffer (004).
+    /// Mean opinion score by the network's mean delay plus twice its mean jitter, and its loss, as
+    /// flent computes it (004).
     pub network_mos: Option<f64>,
     /// Time from request to the last object of a web page, seconds.
     pub page_load_s: Option<PageLoadSummary>,

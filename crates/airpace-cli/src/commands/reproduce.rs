@@ -8,7 +8,7 @@ use airpace_lab::demo::{self, ArmKind, DemoOptions};
 use airpace_lab::interrupt::with_signals;
 use airpace_papers::reproduction::verdicts::{ListedRow, RowKind};
 use airpace_papers::reproduction::{
-    Claim, Effort, Progress, ReproduceError, render, reproduce, select, store,
+    Claim, Effort, Progress, Trial, render, reproduce, select, store::Store,
 };
 use airpace_papers::{LiveDownload, LiveSender, LiveTestbed, catalogue};
 use airpace_scenario::stop::Stop;
@@ -20,12 +20,16 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 const EXAMPLES: &str =
-    "A row is reproduced if every relation that the paper states holds in our runs. Otherwise the output says which do not.
+    "Each relation shows what the paper prints, our figure with its 95 % confidence interval, and the distance between them. It holds if the
+whole interval meets the bar, is missed if the whole interval misses it, and is inconclusive otherwise: give more --seeds. A row holds if
+all its relations hold. With --out a row is stored as soon as it is judged; after Ctrl-C, --resume makes only the runs that are left.
 
 Examples:
   airpace reproduce                     the rows that exist
   airpace reproduce 003 004 --json      every row of two papers
-  airpace reproduce 004-T2 --seeds 10 --out out/reproduce";
+  airpace reproduce 004-T2 --seeds 10 --out out/reproduce
+  airpace reproduce 000 --horizon 2     does a verdict change if every run is twice as long?
+  airpace reproduce 004-T2 --seeds 20 --out out/reproduce --resume";
 
 /// Reproduce the papers' figures and tables with our own runs, and report which of their claims
 /// hold.
@@ -35,7 +39,7 @@ pub(crate) struct Reproduce {
     /// Papers (004), rows (004-T2) or figures (003-F3). Without any, the rows are listed.
     #[arg(value_name = "ROW")]
     ids: Vec<String>,
-    /// Seeds of each case [default: 10 for 004, 5 for 003, 3 for 000 and 002]. Figures are means
+    /// Seeds of each case [default: each row's own, 3 to 12]. Figures are means
     /// over the seeds.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     seeds: Option<u32>,
@@ -45,15 +49,22 @@ pub(crate) struct Reproduce {
     /// Measured time of every scenario [default: the scenario's own].
     #[arg(long, value_name = "TIME")]
     duration: Option<Span>,
-    /// One seed and 5 s of every scenario: shows that the rows run, but does not judge them.
+    /// Factor on the time that every run measures. A verdict that changes was taken too early.
+    #[arg(long, default_value_t = 1.0, value_name = "FACTOR", value_parser = horizon)]
+    horizon: f64,
+    /// One seed and 5 s of every scenario: shows that the rows run. No interval, so no verdict.
     #[arg(long, conflicts_with_all = ["seeds", "duration"])]
     quick: bool,
     /// Runs at a time [default: one per core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Folder for the data behind each row, as JSON.
+    /// Folder for the data behind each row, as JSON. A row is written as soon as it is judged.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    /// Use the runs of finished rows that this version has left in --out with the same settings,
+    /// instead of making them again.
+    #[arg(long, requires = "out")]
+    resume: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -78,27 +89,33 @@ pub(crate) fn run(args: &Reproduce) -> anyhow::Result<ExitCode> {
     }
     let claims = select(&all, &args.ids).map_err(bad_input)?;
     let effort = effort(args)?;
-    if let Some(folder) = &args.out {
-        // Fail before the runs, not after them.
-        std::fs::create_dir_all(folder)
-            .map_err(|e| bad_input(format!("--out: cannot create {}: {e}", folder.display())))?;
-    }
+    // Fail before the runs, not after them.
+    let store = args.out.as_ref();
+    let store = store.map(|folder| Store::new(folder, args.resume));
+    let store = store
+        .transpose()
+        .map_err(|error| bad_input(format!("--out: {error:#}")))?;
     if claims.iter().any(|claim| claim.kind == RowKind::Live) {
         // A process can only get a user namespace while it has a single thread.
         airpace_net::netns::acquire_rights()?;
     }
     let bar = Bar::new("{bar:30} {pos}/{len} runs, {elapsed} elapsed, {eta} left");
     let progress = |event: Progress<'_>| show(&bar, event);
-    let (result, _) =
-        with_signals(|stop| reproduce(&claims, &effort, Some(&Demo), &progress, stop))?;
+    let (result, _) = with_signals(|stop| {
+        reproduce(
+            &claims,
+            &effort,
+            Some(&Demo),
+            store.as_ref(),
+            &progress,
+            stop,
+        )
+    })?;
     drop(bar);
-    let completed = match result {
-        Err(ReproduceError::Stopped) => return Err(Interrupted.into()),
-        other => other?,
-    };
+    let completed = result?;
     if let Some(folder) = &args.out {
-        let files = store::store(folder, &completed)?;
-        tracing::info!("wrote {} files to {}", files.len(), folder.display());
+        let rows = completed.reproduction.rows.len();
+        tracing::info!("wrote {rows} rows to {}", folder.display());
     }
     if args.json {
         output::json(&completed.reproduction)?;
@@ -107,14 +124,25 @@ pub(crate) fn run(args: &Reproduce) -> anyhow::Result<ExitCode> {
     } else {
         output::text(&render::text(&completed.reproduction))?;
     }
+    if completed.reproduction.interrupted {
+        return Err(Interrupted.into());
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Reads a factor on the time of the runs.
+fn horizon(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(factor) if (0.1..=100.0).contains(&factor) => Ok(factor),
+        _ => Err("give a factor from 0.1 to 100, as in --horizon 2".to_owned()),
+    }
 }
 
 fn show(bar: &Bar, event: Progress<'_>) {
     match event {
         Progress::Runs { done, total } => bar.set(done as u64, total as u64),
-        Progress::RowJudged { id, outcome } => {
-            let line = format!("{id}: {}", outcome.word());
+        Progress::RowJudged { id, verdict } => {
+            let line = format!("{id}: {}", verdict.word());
             if bar.is_shown() {
                 bar.print_line(&line);
             } else {
@@ -131,7 +159,7 @@ impl LiveTestbed for Demo {
     fn downloads(
         &self,
         senders: &[LiveSender],
-        seed: u64,
+        trial: Trial,
         stop: &Stop,
     ) -> anyhow::Result<Vec<LiveDownload>> {
         let folder = std::env::temp_dir().join(format!("airpace-reproduce-{}", std::process::id()));
@@ -140,7 +168,8 @@ impl LiveTestbed for Demo {
         let mut options = DemoOptions::new(folder.clone(), program);
         options.arms = senders.iter().map(|&sender| arm(sender)).collect();
         options.cells = vec![vec![9]];
-        options.seed = seed;
+        options.seed = trial.seed;
+        options.load = options.load.mul_f64(trial.horizon);
         let summary = demo::run(&options, stop, &mut |_| {});
         // The summary has all that is needed. A folder that cannot be removed does no harm.
         let _ = std::fs::remove_dir_all(&folder);
@@ -187,6 +216,7 @@ fn effort(args: &Reproduce) -> anyhow::Result<Effort> {
     let mut effort = Effort {
         seed: args.seed,
         duration: args.duration,
+        horizon: args.horizon,
         ..Effort::default()
     };
     if args.quick {

@@ -27,7 +27,7 @@ fn a_row_is_told_as_json_and_leaves_its_data() {
     let rows = printed["rows"].as_array().unwrap();
     assert_eq!([&rows[0]["id"], &rows[1]["id"]], ["000-F7", "003-T1"]);
     for row in rows {
-        assert_eq!(row["outcome"], "reproduced", "{row}");
+        assert_eq!(row["verdict"], "holds", "{row}");
         assert!(
             ["measured", "expected", "note"]
                 .iter()
@@ -39,13 +39,13 @@ fn a_row_is_told_as_json_and_leaves_its_data() {
                 .as_array()
                 .unwrap()
                 .iter()
-                .all(|relation| relation["holds"] == true)
+                .all(|relation| relation["verdict"] == "holds" && relation["printed"].is_string())
         );
     }
     assert!(out.join("reproduction.json").exists() && out.join("003-T1.json").exists());
     let markdown = airpace("reproduce 003-T1 --markdown");
     assert!(
-        markdown.stdout.contains("## 003-T1: reproduced"),
+        markdown.stdout.contains("## 003-T1: holds"),
         "{}",
         markdown.stdout
     );
@@ -57,4 +57,6 @@ fn unknown_rows_are_refused_with_the_nearest() {
     assert_refused("reproduce 003-T1 nonsense", "`nonsense`");
     assert_refused("reproduce 003 --seeds 0", "--seeds");
     assert_refused("reproduce 003 --duration 5", "--duration");
+    assert_refused("reproduce 003 --horizon 0", "--horizon 2");
+    assert_refused("reproduce 003 --resume", "--out");
 }

@@ -8,12 +8,42 @@ use super::{Counters, DropReason, Dropped};
 use crate::packet::Packet;
 use airpace_units::Time;
 use core::time::Duration;
+use strum::{Display, EnumMessage, EnumString, IntoStaticStr, VariantArray};
 
 /// The smallest quantum. Below it a large packet would cost many turns of the scheduler (the same
 /// value as in Linux).
 const MIN_QUANTUM: u32 = 256;
 
-/// Parameters of [`FqCoDel`]. Defaults are those of RFC 8290 §5.2.
+/// When an empty queue of [`FqCoDel`] leaves the lists. Displayed, parsed and listed (`strum`) in
+/// kebab case.
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    Default,
+    Display,
+    EnumMessage,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+    // By its path, because the trait has a constant of the same name as `VariantArray`.
+    strum::VariantNames,
+)]
+#[strum(serialize_all = "kebab-case")]
+pub enum Leaving {
+    /// After a round in which it has sent nothing, so that no timing gains a share.
+    #[default]
+    AfterIdleRound,
+    /// As in RFC 8290 §4.2 and Linux: an old queue at once.
+    AtOnce,
+}
+
+/// Parameters of [`FqCoDel`]. Defaults are those of RFC 8290 §5.2, but for `leaving`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FqCoDelConfig {
     /// Number of queues that flows are hashed to, 1 to 65,536. Default 1024.
@@ -29,6 +59,8 @@ pub struct FqCoDelConfig {
     pub drop_batch: u32,
     /// Parameters of CoDel in each queue.
     pub codel: CoDelConfig,
+    /// When an empty queue leaves the lists. Default [`Leaving::AfterIdleRound`].
+    pub leaving: Leaving,
 }
 
 impl Default for FqCoDelConfig {
@@ -40,6 +72,7 @@ impl Default for FqCoDelConfig {
             byte_limit: 32 << 20,
             drop_batch: 64,
             codel: CoDelConfig::default(),
+            leaving: Leaving::default(),
         }
     }
 }
@@ -64,9 +97,9 @@ struct Flow {
 /// FQ-CoDel (RFC 8290): flows are hashed to queues, queues are served by deficit round robin with
 /// precedence for those that have just become busy (sparse flows), and CoDel manages each queue.
 ///
-/// It departs from the RFC in one point: a queue leaves the lists only after a round in which it
-/// has sent nothing, because a sender can exploit it if queues leave at once
-/// (`docs/design/fq-mac.md`).
+/// By default it departs from the RFC in one point: a queue leaves the lists only after a round in
+/// which it has sent nothing, because a sender can exploit it if queues leave at once
+/// (`docs/design/fq-mac.md`). [`Leaving::AtOnce`] is the RFC's way.
 #[derive(Clone, Debug)]
 pub struct FqCoDel<P> {
     config: FqCoDelConfig,
@@ -177,7 +210,10 @@ impl<P: Packet> FqCoDel<P> {
                     return Some((packet, sojourn));
                 }
                 None => {
-                    self.lists.found_empty(&mut self.turns);
+                    match self.config.leaving {
+                        Leaving::AfterIdleRound => self.lists.found_empty(&mut self.turns),
+                        Leaving::AtOnce => self.lists.found_empty_as_in_rfc_8290(&mut self.turns),
+                    };
                 }
             }
         }

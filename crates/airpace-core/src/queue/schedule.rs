@@ -231,6 +231,19 @@ impl Lists {
         Some(index)
     }
 
+    /// The same by the letter of RFC 8290 (§4.2) and Linux: an old queue leaves at once, a new one
+    /// passes through the old queues first, with the deficit that it has.
+    pub(super) fn found_empty_as_in_rfc_8290(&mut self, turns: &mut Turns) -> Option<u32> {
+        let is_new = self.serves_new();
+        let index = self.pop(turns)?;
+        if is_new && self.old.first().is_some() {
+            self.old.push(&mut turns.turns, index);
+            return None;
+        }
+        turns.turns[index as usize].next = IDLE;
+        Some(index)
+    }
+
     /// Removes the queue that is considered next.
     pub(super) fn remove_first(&mut self, turns: &mut Turns) -> Option<u32> {
         let index = self.pop(turns)?;

@@ -222,6 +222,82 @@ fn the_gain_bound_of_12_holds_at_867_mbps_only() {
 }
 
 #[test]
+fn the_gain_bound_of_12_is_half_the_bound_in_packets_per_second() {
+    // The typical values of §6.1.1.
+    let downlink = plant(&problem(&[100.0], 200.0, 32.0, None));
+    let rates = downlink.rates_at_levels(&[32.0]);
+    let bound = linear_gain_limit(&downlink, &rates, 0).unwrap();
+    assert!((bound - 24.5).abs() < 0.1, "{bound} packets/s per packet");
+    assert!((bound / 2.0 - 12.0).abs() < 0.5);
+    assert!((bound * PACKET_BITS / 1e6 - 0.294).abs() < 0.001);
+}
+
+#[test]
+fn figure_7_has_two_stations_of_different_rates() {
+    let saturates = |mbps: &[f64]| {
+        let downlink = plant(&problem(mbps, 214.0, 64.0, None));
+        downlink.rates_at_levels(&vec![64.0; mbps.len()])[0] * PACKET_BITS / 1e6
+    };
+    // Both stations have the same rate where both levels are 64, because they are sent to in turn.
+    assert!((saturates(&[513.0, 850.0]) - 271.5).abs() < 0.1);
+    assert!((saturates(&[513.0, 513.0]) - 224.4).abs() < 0.1);
+    assert!((saturates(&[850.0, 850.0]) - 343.6).abs() < 0.1);
+}
+
+#[test]
+fn ten_reports_per_second_would_show_in_the_goodput() {
+    // VHT, MCS 9, 2 streams; a report has 60 bytes and the headers of UDP and IP.
+    let rate = TxRate::new(Standard::Vht, Width::Mhz80, 2, 9, GuardInterval::Ns800).unwrap();
+    let report = Link::of_phy(
+        rate,
+        88,
+        AccessCategory::BestEffort,
+        airpace_core::phy::Timing::Standard,
+    );
+    let share =
+        |per_second: f64| 20.0 * per_second * (report.overhead_s + report.seconds_per_packet);
+    assert!(
+        share(10.0) > 0.03 && share(2.0) < 0.01,
+        "{} {}",
+        share(10.0),
+        share(2.0)
+    );
+}
+
+/// Distance of ν from its fixed point after 200 slots of equations 24 and 26 of 002 with K1 = 0.5,
+/// on the plant of its figure 5 at MCS 4: c = 200 µs, T̄ = 2.5 ms, N̄ = 48.
+fn distance_of_the_outer_loop(outer_gain: f64) -> f64 {
+    let (c, w, target_s, limit) = (200e-6, 1_548.0 * 8.0 / 175.5e6, 2.5e-3, 48.0);
+    // The fixed point: D = c + w z is the target.
+    let fixed: f64 = (target_s - c) / w;
+    let (mut z, mut nu) = (fixed * 1.01, fixed * 1.01);
+    for _ in 0..200 {
+        // The level is z, because the inner loop inverts the plant: μ = c x/(1 − w x).
+        let x = z / (c + w * z);
+        let level = c * x / (1.0 - w * x);
+        z += 0.5 * (f64::min(nu, limit) - level);
+        let x = z / (c + w * z);
+        nu = f64::max(1.0, nu + outer_gain * (f64::min(target_s * x, limit) - nu));
+    }
+    (nu - fixed).abs()
+}
+
+#[test]
+fn the_outer_loop_is_stable_beyond_a_gain_of_1() {
+    for gain in [0.2, 1.0, 1.5, 1.8] {
+        assert!(distance_of_the_outer_loop(gain) < 0.01, "{gain}");
+    }
+    assert!(distance_of_the_outer_loop(2.2) > 1.0);
+}
+
+#[test]
+fn table_2_has_fifo_before_fq_codel() {
+    // Mbit/s as printed: VO and BE at 5 ms, VO and BE at 50 ms.
+    let (fifo, fq_codel) = ([27.5, 28.3, 21.6, 22.0], [25.5, 23.6, 15.2, 15.1]);
+    assert!(fifo.iter().zip(&fq_codel).all(|(fifo, other)| fifo > other));
+}
+
+#[test]
 fn lemma_1_misses_the_interior_optimum() {
     let problem = mixed(Some(20e-3));
     for optimum in [

@@ -1,8 +1,11 @@
 //! Paper 000, Low Delay Rate Allocation in WLANs Using Aggregation: the level as a signal, the
 //! analytical model, Algorithms 1 and 2.
 
+mod changes;
+mod gains;
 mod laws;
 mod model;
+mod placements;
 mod signal;
 
 use crate::reproduction::Claim;
@@ -56,30 +59,54 @@ pub(super) const CLAIMS: &[Claim] = &[
         laws::FAIR,
         laws::fair_cases,
         laws::fair,
+        12,
+    ),
+    Claim::simulated(
+        "000-F12",
+        "000, Figure 12",
+        placements::PLACEMENTS,
+        placements::cases,
+        placements::judge,
         SEEDS,
     ),
     Claim::simulated(
         "000-F13",
         "000, Figure 13",
-        laws::STEP,
-        laws::step_cases,
-        laws::step,
+        changes::STEP,
+        changes::step_cases,
+        changes::step,
+        SEEDS,
+    ),
+    Claim::simulated(
+        "000-F14",
+        "000, Figure 14",
+        changes::TRACES,
+        changes::trace_cases,
+        changes::follow_traces,
         SEEDS,
     ),
     Claim::simulated(
         "000-F15",
         "000, Figure 15",
-        laws::GAINS,
-        laws::gain_cases,
-        laws::gains,
-        SEEDS,
+        gains::GAINS,
+        gains::gain_cases,
+        gains::gains,
+        10,
     ),
     Claim::simulated(
         "000-F16",
         "000, Figure 16",
-        laws::SPREAD,
-        laws::gain_cases,
-        laws::spread,
+        gains::SPREAD,
+        gains::spread_cases,
+        gains::spread,
+        SEEDS,
+    ),
+    Claim::simulated(
+        "000-dual",
+        "000, equations 27 to 31",
+        gains::DUAL,
+        gains::dual_cases,
+        gains::dual,
         SEEDS,
     ),
 ];

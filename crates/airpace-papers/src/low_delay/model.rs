@@ -1,12 +1,13 @@
-use crate::reproduction::{Bar, Case, Findings, Results, Sample, links, mean_if_complete};
+use crate::reproduction::{Bar, Case, Findings, Printed, Results, Sample, links, mean_if_complete};
 use airpace_core::model::{Downlink, Link};
 use airpace_core::phy::{AccessCategory, GuardInterval, Standard, Timing, TxRate, Width};
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
 use airpace_scenario::results::SimulationSummary;
 use airpace_sim::rng::Stream;
 
-pub(super) const KNEES: &str = "The rates at which aggregation begins and saturates, at 513 and \
-     850 Mbit/s with 106 + 108 µs of overhead, are those of the model to 0.1 %";
+pub(super) const KNEES: &str = "The rates at which aggregation begins and saturates, for stations of \
+     513 and 850 Mbit/s, alone and together, with 106 + 108 µs of overhead, are those of the \
+     paper's equations to 0.1 %";
 pub(super) const LEVELS: &str =
     "The simulated mean level is within 10 % of the refined model's away from the knees";
 pub(super) const REGION: &str =
@@ -23,57 +24,55 @@ fn link(mbps: f64) -> Link {
     Link::new(PACKET_BITS / (mbps * 1e6), OVERHEAD_S, MAX_PACKETS)
 }
 
-/// Stations with the same PHY rate, and the rates per station at which aggregation begins and
-/// saturates.
+/// Stations that are sent to at the same rate, and the rates at which the aggregation of all begins
+/// and at which that of all has saturated, for each of them.
 struct Knees {
-    phy_mbps: f64,
-    stations: usize,
+    phy_mbps: &'static [f64],
     begins_mbps: f64,
     saturates_mbps: f64,
 }
 
-/// The paper's figure, computed by hand from 1/(c + n w) and N/(c + n N w).
+/// By hand from equation 9: μ = c x/(1 − wᵀx) at μ = 1 and μ = 64. The text prints none of these
+/// figures, only the parameters (footnote 6); they agree with the plot as far as it can be read.
 const EXPECTED_KNEES: [Knees; 3] = [
     Knees {
-        phy_mbps: 513.0,
-        stations: 1,
-        begins_mbps: 50.5,
-        saturates_mbps: 448.8,
+        phy_mbps: &[513.0],
+        begins_mbps: 50.549,
+        saturates_mbps: 448.84,
     },
     Knees {
-        phy_mbps: 513.0,
-        stations: 2,
-        begins_mbps: 25.3,
-        saturates_mbps: 224.4,
+        phy_mbps: &[850.0],
+        begins_mbps: 52.605,
+        saturates_mbps: 687.23,
     },
     Knees {
-        phy_mbps: 850.0,
-        stations: 1,
-        begins_mbps: 52.6,
-        saturates_mbps: 687.2,
+        phy_mbps: &[513.0, 850.0],
+        begins_mbps: 25.778,
+        saturates_mbps: 271.51,
     },
 ];
 
 pub(super) fn knees(_: &Results) -> Findings {
     let mut findings = Findings::default();
     for expected in EXPECTED_KNEES {
-        let Knees {
-            phy_mbps, stations, ..
-        } = expected;
-        let Ok(downlink) = Downlink::new(vec![link(phy_mbps); stations]) else {
+        let links = expected.phy_mbps.iter().map(|&mbps| link(mbps)).collect();
+        let Ok(downlink) = Downlink::new(links) else {
             continue;
         };
+        let names: Vec<String> = expected.phy_mbps.iter().map(f64::to_string).collect();
         for (what, level, mbps) in [
             ("begins", 1.0, expected.begins_mbps),
             ("saturates", MAX_PACKETS, expected.saturates_mbps),
         ] {
-            let rate = downlink.rates_at_levels(&vec![level; stations])[0] * PACKET_BITS / 1e6;
-            // 0.1 %, and the rounding of the expected figure.
+            // All stations have the same level, as they have the same rate.
+            let levels = vec![level; expected.phy_mbps.len()];
+            let rate = downlink.rates_at_levels(&levels)[0] * PACKET_BITS / 1e6;
             findings.relate(
-                format!("{phy_mbps} Mbit/s, {stations} station(s): aggregation {what} at"),
+                format!("{} Mbit/s: aggregation {what} at", names.join(" and ")),
                 "Mbit/s",
+                Printed::Words("plotted"),
                 &Sample::exactly(rate),
-                Bar::About(mbps, 0.001 * mbps + 0.05),
+                Bar::near(mbps, 0.001),
             );
         }
     }
@@ -83,6 +82,11 @@ pub(super) fn knees(_: &Results) -> Findings {
 const CELL: &str = include_str!("../../../../scenarios/000-f8-level.toml");
 /// Payload rates in Mbit/s between the knees, which are at 46 and 341 Mbit/s.
 const RATES_MBPS: [f64; 5] = [100.0, 150.0, 200.0, 250.0, 300.0];
+/// The rates of the standard that are nearest to the two stations of Figure 7, which had 513 and 850
+/// Mbit/s on average: 526.5 and 877.5 Mbit/s with three streams.
+const PAIR: [(u8, u8); 2] = [(3, 4), (3, 7)];
+/// Payload rates in Mbit/s for each of the two, between the knees, which are at 25 and 250 Mbit/s.
+const PAIR_RATES_MBPS: [f64; 3] = [100.0, 150.0, 200.0];
 /// UDP payload of a packet.
 const PAYLOAD_BYTES: u32 = 1_470;
 
@@ -92,30 +96,67 @@ pub(super) fn level_cases() -> Vec<Case> {
         let rate = format!("flow.0.rate=\"{mbps} Mbit/s\"");
         cases.push(Case::scenario(mbps.to_string(), CELL, &[]).set(rate));
     }
+    for mbps in PAIR_RATES_MBPS {
+        let rates = PAIR.map(|(nss, mcs)| format!("\"mcs {mcs} nss {nss}\""));
+        let case = Case::scenario(pair_name(mbps), CELL, &["node.station.count=2"])
+            .set(format!("node.station.rate=[{}]", rates.join(", ")));
+        cases.push(case.set(format!("flow.0.rate=\"{mbps} Mbit/s\"")));
+    }
     cases
+}
+
+fn pair_name(mbps: f64) -> String {
+    format!("two stations, {mbps}")
+}
+
+/// The levels that the refined model has for stations with these streams and MCS at a payload rate
+/// for each.
+fn modelled_levels(stations: &[(u8, u8)], mbps: f64) -> Option<Vec<f64>> {
+    let bytes = PAYLOAD_BYTES + IPV4_UDP_HEADER_BYTES;
+    let mut links = Vec::new();
+    for &(nss, mcs) in stations {
+        let rate = TxRate::new(Standard::Vht, Width::Mhz80, nss, mcs, GuardInterval::Ns800).ok()?;
+        links.push(Link::of_phy(
+            rate,
+            bytes,
+            AccessCategory::BestEffort,
+            Timing::Standard,
+        ));
+    }
+    let packets_per_s = mbps * 1e6 / (8.0 * f64::from(PAYLOAD_BYTES));
+    let downlink = Downlink::new(links).ok()?;
+    Some(downlink.refined(&vec![packets_per_s; stations.len()]).level)
 }
 
 pub(super) fn levels(results: &Results) -> Findings {
     let mut findings = Findings::default();
-    let rate = TxRate::new(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800);
-    let Ok(rate) = rate else { return findings };
-    let bytes = PAYLOAD_BYTES + IPV4_UDP_HEADER_BYTES;
-    let link = Link::of_phy(rate, bytes, AccessCategory::BestEffort, Timing::Standard);
-    let Ok(downlink) = Downlink::new(vec![link]) else {
-        return findings;
-    };
-    let level = |summary: &SimulationSummary| {
-        mean_if_complete(links(summary, "station").map(|link| Some(link.level)))
-    };
+    let printed = Printed::Words("qualitatively the same as the model");
     for mbps in RATES_MBPS {
-        let packets_per_s = mbps * 1e6 / (8.0 * f64::from(PAYLOAD_BYTES));
-        let modelled = downlink.refined(&[packets_per_s]).level[0];
-        let ratio = &results.sample(&mbps.to_string(), level) * (1.0 / modelled);
+        let level = results.sample(&mbps.to_string(), |summary| {
+            mean_if_complete(links(summary, "station").map(|link| Some(link.level)))
+        });
+        let modelled = modelled_levels(&[(1, 9)], mbps).map_or(f64::NAN, |levels| levels[0]);
         findings.ratio(
             format!("{mbps} Mbit/s: level, simulated over modelled"),
-            &ratio,
+            printed,
+            &(&level * (1.0 / modelled)),
             Bar::About(1.0, 0.1),
         );
+    }
+    for mbps in PAIR_RATES_MBPS {
+        let modelled = modelled_levels(&PAIR, mbps).unwrap_or_default();
+        for (index, modelled) in modelled.into_iter().enumerate() {
+            let name = format!("station-{}", index + 1);
+            let level = results.sample(&pair_name(mbps), |summary: &SimulationSummary| {
+                links(summary, &name).next().map(|link| link.level)
+            });
+            findings.ratio(
+                format!("two stations, {mbps} Mbit/s each, {name}: level, simulated over modelled"),
+                printed,
+                &(&level * (1.0 / modelled)),
+                Bar::About(1.0, 0.1),
+            );
+        }
     }
     findings
 }
@@ -133,6 +174,7 @@ pub(super) fn region(_: &Results) -> Findings {
         findings.relate(
             format!("{first} and {second} Mbit/s: chords that lie within, of {CHORDS}"),
             "%",
+            Printed::Words("convex in log x"),
             &Sample::exactly(100.0 * share),
             Bar::AtLeast(100.0),
         );

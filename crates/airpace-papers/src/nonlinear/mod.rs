@@ -1,6 +1,7 @@
 //! Paper 002 (001 is another copy of it), Low-Delay High-Rate Operation of 802.11ac WLAN Downlink:
 //! the nonlinear controller, with an inner loop for the level and an outer one for the delay.
 
+mod download;
 mod live;
 mod loops;
 mod operation;
@@ -24,7 +25,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         loops::INNER,
         loops::inner_cases,
         loops::inner,
-        SEEDS,
+        10,
     ),
     Claim::simulated(
         "002-F5",
@@ -32,7 +33,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         loops::OUTER,
         loops::outer_cases,
         loops::outer,
-        SEEDS,
+        10,
     ),
     Claim::simulated(
         "002-F6",
@@ -40,6 +41,14 @@ pub(super) const CLAIMS: &[Claim] = &[
         loops::JOIN,
         loops::join_cases,
         loops::join,
+        SEEDS,
+    ),
+    Claim::simulated(
+        "002-5.4.3",
+        "002, section 5.4.3",
+        loops::ADAPTS,
+        loops::adapting_cases,
+        loops::adapts,
         SEEDS,
     ),
     Claim::simulated(
@@ -61,9 +70,9 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim::simulated(
         "002-F9",
         "002, Figure 9",
-        operation::TCP,
-        operation::tcp_cases,
-        operation::tcp,
+        download::TCP,
+        download::cases,
+        download::judge,
         SEEDS,
     ),
     Claim::live(

@@ -16,11 +16,27 @@ pub type Figures = BTreeMap<String, Vec<f64>>;
 /// Takes figures from a finished simulation that its summary does not have.
 pub(crate) type Extract = fn(&Finished) -> Figures;
 
-/// Computes the figures of one seed without a scenario.
-pub(crate) type Compute = Arc<dyn Fn(u64) -> Result<Figures> + Send + Sync>;
+/// Computes figures without a scenario.
+pub(crate) type Compute = Arc<dyn Fn(Trial) -> Result<Figures> + Send + Sync>;
 
-/// Measures the figures of one seed on real packets.
-pub(crate) type LiveRun = fn(&dyn LiveTestbed, u64, &Stop) -> Result<Figures>;
+/// Measures figures on real packets.
+pub(crate) type LiveRun = fn(&dyn LiveTestbed, Trial, &Stop) -> Result<Figures>;
+
+/// What distinguishes one run of a case from another.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Trial {
+    /// Its seed.
+    pub seed: u64,
+    /// Factor on the time that it measures, above 0.
+    pub horizon: f64,
+}
+
+impl Trial {
+    /// `usual` slots times the horizon, rounded; at least 1.
+    pub(crate) fn slots(self, usual: usize) -> usize {
+        ((usual as f64 * self.horizon).round() as usize).max(1)
+    }
+}
 
 /// Something to be run once per seed.
 #[derive(Clone)]
@@ -57,10 +73,10 @@ impl Case {
         )
     }
 
-    /// A function of the seed.
+    /// A function of seed and horizon.
     pub(crate) fn compute(
         name: impl Into<String>,
-        compute: impl Fn(u64) -> Result<Figures> + Send + Sync + 'static,
+        compute: impl Fn(Trial) -> Result<Figures> + Send + Sync + 'static,
     ) -> Self {
         Self::new(name, Source::Compute(Arc::new(compute)))
     }
@@ -116,6 +132,9 @@ pub(super) fn load(text: &str, settings: &[String], more: &[String]) -> Result<L
 pub struct Run {
     /// Its seed.
     pub seed: u64,
+    /// Identifies what was run, the seed apart: the hash of a scenario's settings, or the horizon
+    /// of other cases.
+    pub settings: String,
     /// The simulator's figures if the case is a scenario, without the scenario's text.
     pub summary: Option<SimulationSummary>,
     /// Other figures.
@@ -142,6 +161,12 @@ pub(crate) struct Results {
 }
 
 impl Results {
+    /// The runs of a case.
+    pub(crate) fn runs(&self, case: &str) -> impl Iterator<Item = &Run> {
+        debug_assert!(self.cases.contains_key(case), "there is no case {case}");
+        self.cases.get(case).into_iter().flatten().map(Arc::as_ref)
+    }
+
     /// One value per run of a case; NaN where `value` returns `None`.
     pub(crate) fn sample(
         &self,
@@ -178,9 +203,8 @@ impl Results {
 
     /// One value per run of a case; NaN where `value` returns `None`.
     pub(crate) fn of_runs(&self, case: &str, value: impl Fn(&Run) -> Option<f64>) -> Sample {
-        debug_assert!(self.cases.contains_key(case), "there is no case {case}");
-        let runs = self.cases.get(case).into_iter().flatten();
-        Sample(runs.map(|run| value(run).unwrap_or(f64::NAN)).collect())
+        let runs = self.runs(case);
+        Sample::of(runs.map(|run| value(run).unwrap_or(f64::NAN)).collect())
     }
 }
 

@@ -1,5 +1,5 @@
 use super::sample::Sample;
-use super::verdicts::{RelationResult, RowOutcome};
+use super::verdicts::{RelationResult, VariantResult, Verdict};
 use std::fmt;
 
 /// The range in which a figure must lie.
@@ -20,6 +20,11 @@ pub(crate) enum Bar {
 }
 
 impl Bar {
+    /// At most `share` of `target` away from it.
+    pub(crate) fn near(target: f64, share: f64) -> Self {
+        Self::About(target, share * target.abs())
+    }
+
     /// Whether `value` lies in the range. NaN never does.
     pub(super) fn holds(self, value: f64) -> bool {
         match self {
@@ -29,6 +34,42 @@ impl Bar {
             Self::Below(bound) => value < bound,
             Self::Between(low, high) => (low..=high).contains(&value),
             Self::About(target, tolerance) => (value - target).abs() <= tolerance,
+        }
+    }
+
+    /// Whether all, none or a part of the values from `low` to `high` lie in the range.
+    fn judge(self, low: f64, high: f64) -> Verdict {
+        // The range is an interval, so it holds all values between two that it holds.
+        if self.holds(low) && self.holds(high) {
+            return Verdict::Holds;
+        }
+        let is_apart = match self {
+            Self::AtLeast(least) => high < least,
+            Self::AtMost(most) => low > most,
+            Self::Above(bound) => high <= bound,
+            Self::Below(bound) => low >= bound,
+            Self::Between(least, most) => high < least || low > most,
+            Self::About(target, tolerance) => high < target - tolerance || low > target + tolerance,
+        };
+        if is_apart {
+            Verdict::Missed
+        } else {
+            Verdict::Inconclusive
+        }
+    }
+
+    /// The verdict on a figure, by the confidence interval of its mean.
+    pub(super) fn verdict(self, measured: &Sample) -> Verdict {
+        let mean = measured.mean();
+        // An infinite figure stands for an event that never came, such as a level that never
+        // settled.
+        if !mean.is_finite() {
+            return Verdict::Missed;
+        }
+        match measured.ci95() {
+            Some(half) => self.judge(mean - half, mean + half),
+            None if measured.exact => self.judge(mean, mean),
+            None => Verdict::Inconclusive,
         }
     }
 }
@@ -48,91 +89,172 @@ impl fmt::Display for Bar {
     }
 }
 
+/// What a paper has in the place of a figure of ours.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Printed {
+    /// A figure, in the text or read off a plot.
+    Figure(f64),
+    /// A range.
+    Range(f64, f64),
+    /// Words, in its own or in short.
+    Words(&'static str),
+    /// Nothing: the relation is this project's own demand.
+    Ours,
+}
+
+impl Printed {
+    /// How far `value` is from it, in per cent.
+    fn deviation_percent(self, value: f64) -> Option<f64> {
+        let nearest = match self {
+            Self::Figure(figure) => figure,
+            Self::Range(low, high) => value.clamp(low, high),
+            Self::Words(_) | Self::Ours => return None,
+        };
+        let deviation = 100.0 * (value / nearest - 1.0);
+        deviation.is_finite().then_some(deviation)
+    }
+
+    fn text(self, unit: &str) -> String {
+        match self {
+            Self::Figure(value) => with_unit(figure(value), unit),
+            Self::Range(low, high) => {
+                with_unit(format!("{} to {}", figure(low), figure(high)), unit)
+            }
+            Self::Words(words) => format!("“{words}”"),
+            Self::Ours => "(ours)".to_owned(),
+        }
+    }
+}
+
+/// A relation while it is judged.
+#[derive(Clone, PartialEq, Debug)]
+struct Relation {
+    what: String,
+    unit: String,
+    printed: Printed,
+    measured: Sample,
+    bar: Bar,
+    variants: Vec<(String, Sample)>,
+}
+
+impl Relation {
+    fn verdict(&self) -> Verdict {
+        self.bar.verdict(&self.measured)
+    }
+
+    fn result(&self) -> RelationResult {
+        let mean = finite(self.measured.mean());
+        let variants = self.variants.iter().map(|(with, measured)| VariantResult {
+            with: with.clone(),
+            measured: finite(measured.mean()),
+            ci95: measured.ci95(),
+            verdict: self.bar.verdict(measured),
+        });
+        RelationResult {
+            what: self.what.clone(),
+            unit: self.unit.clone(),
+            printed: self.printed.text(&self.unit),
+            measured: mean,
+            ci95: self.measured.ci95(),
+            deviation_percent: mean.and_then(|mean| self.printed.deviation_percent(mean)),
+            bar: self.bar.to_string(),
+            verdict: self.verdict(),
+            variants: variants.collect(),
+        }
+    }
+}
+
+fn finite(value: f64) -> Option<f64> {
+    Some(value).filter(|value| value.is_finite())
+}
+
 /// The relations of a row, judged, and notes on them.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Findings {
-    pub(super) relations: Vec<RelationResult>,
+    relations: Vec<Relation>,
     notes: Vec<String>,
 }
 
 impl Findings {
-    /// Compares the mean of `measured` with `bar`; returns whether it holds.
+    /// Compares `measured` with `bar`. The paper has `printed` in its place.
     pub(crate) fn relate(
         &mut self,
         what: impl Into<String>,
         unit: &str,
+        printed: Printed,
         measured: &Sample,
         bar: Bar,
-    ) -> bool {
-        let mean = measured.mean();
-        // An infinite figure stands for an event that never came, such as a level that never
-        // settled.
-        let holds = mean.is_finite() && bar.holds(mean);
-        self.relations.push(RelationResult {
+    ) {
+        self.relations.push(Relation {
             what: what.into(),
             unit: unit.to_owned(),
-            measured: Some(mean).filter(|mean| mean.is_finite()),
-            ci95: measured.ci95(),
-            bar: bar.to_string(),
-            holds,
+            printed,
+            measured: measured.clone(),
+            bar,
+            variants: Vec::new(),
         });
-        holds
     }
 
     /// Compares a ratio or an index, which has no unit, with `bar`.
-    pub(crate) fn ratio(&mut self, what: impl Into<String>, measured: &Sample, bar: Bar) -> bool {
-        self.relate(what, "", measured, bar)
+    pub(crate) fn ratio(
+        &mut self,
+        what: impl Into<String>,
+        printed: Printed,
+        measured: &Sample,
+        bar: Bar,
+    ) {
+        self.relate(what, "", printed, measured, bar);
     }
 
-    /// Adds a note that holds whatever the outcome.
+    /// Shows the figure of the last relation under other settings: what it depends on, as an
+    /// experiment and not as an opinion. It does not change the verdict.
+    pub(crate) fn variant(&mut self, with: impl Into<String>, measured: &Sample) {
+        if let Some(relation) = self.relations.last_mut() {
+            relation.variants.push((with.into(), measured.clone()));
+        }
+    }
+
+    /// Adds a note. What it says of our runs must be computed from them.
     pub(crate) fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());
     }
 
-    /// Adds the reason for a miss, if a relation whose name contains `what` was missed.
-    pub(crate) fn because(&mut self, what: &str, text: impl Into<String>) {
-        let missed = |relation: &RelationResult| !relation.holds && relation.what.contains(what);
-        if self.relations.iter().any(missed) {
-            self.notes.push(text.into());
-        }
+    /// The verdict on the whole row.
+    pub(super) fn verdict(&self) -> Verdict {
+        Verdict::of_all(self.relations.iter().map(Relation::verdict))
     }
 
-    /// Whether every relation holds. A row without relations shows nothing, so it is not reproduced
-    /// either.
-    pub(super) fn outcome(&self) -> RowOutcome {
-        let holds =
-            !self.relations.is_empty() && self.relations.iter().all(|relation| relation.holds);
-        if holds {
-            RowOutcome::Reproduced
-        } else {
-            RowOutcome::Not
-        }
+    /// The relations in the form of the output.
+    pub(super) fn results(&self) -> Vec<RelationResult> {
+        self.relations.iter().map(Relation::result).collect()
     }
 
     /// Every measured figure, on one line.
     pub(super) fn measured(&self) -> String {
-        joined(
-            self.relations
-                .iter()
-                .map(|relation| format!("{}: {}", relation.what, measured(relation))),
-        )
+        let results = self.results();
+        let parts = results.iter();
+        joined(parts.map(|relation| format!("{}: {}", relation.what, measured(relation))))
     }
 
     /// Every bar, on one line.
     pub(super) fn expected(&self) -> String {
-        joined(
-            self.relations
-                .iter()
-                .map(|relation| format!("{}: {}", relation.what, bar(relation))),
-        )
+        let results = self.results();
+        let parts = results.iter();
+        joined(parts.map(|relation| format!("{}: {}", relation.what, bar(relation))))
     }
 
-    /// The relations that were missed, and the notes, on one line.
+    /// The relations that do not hold, and the notes, on one line.
     pub(super) fn text(&self) -> String {
-        let missed = self.relations.iter().filter(|relation| !relation.holds);
-        let missed =
-            missed.map(|r| format!("missed: {} is {}, bar {}", r.what, measured(r), bar(r)));
-        joined(missed.chain(self.notes.iter().cloned()))
+        let results = self.results();
+        let open = results
+            .iter()
+            .filter(|relation| relation.verdict != Verdict::Holds)
+            .map(|relation| {
+                let word = relation.verdict.word();
+                let (measured, bar) = (measured(relation), bar(relation));
+                format!("{word}: {} is {measured}, bar {bar}", relation.what)
+            });
+        joined(open.chain(self.notes.iter().cloned()))
     }
 }
 
@@ -142,21 +264,30 @@ fn joined(parts: impl Iterator<Item = String>) -> String {
 
 /// The measured figure of a relation with its confidence interval and unit.
 pub(super) fn measured(relation: &RelationResult) -> String {
-    let Some(value) = relation.measured else {
+    estimate(relation.measured, relation.ci95, &relation.unit)
+}
+
+/// A figure with its confidence interval and unit.
+pub(super) fn estimate(mean: Option<f64>, ci95: Option<f64>, unit: &str) -> String {
+    let Some(value) = mean else {
         return "not measured".to_owned();
     };
-    let interval = relation
-        .ci95
-        .map_or(String::new(), |half| format!(" ± {}", figure(half)));
-    unit(format!("{}{interval}", figure(value)), &relation.unit)
+    let interval = ci95.map_or(String::new(), |half| format!(" ± {}", figure(half)));
+    with_unit(format!("{}{interval}", figure(value)), unit)
 }
 
 /// The bar of a relation with its unit.
 pub(super) fn bar(relation: &RelationResult) -> String {
-    unit(relation.bar.clone(), &relation.unit)
+    with_unit(relation.bar.clone(), &relation.unit)
 }
 
-fn unit(text: String, unit: &str) -> String {
+/// The distance from the printed figure; empty if there is none.
+pub(super) fn deviation(relation: &RelationResult) -> String {
+    let percent = relation.deviation_percent;
+    percent.map_or(String::new(), |percent| format!("{percent:+.1} %"))
+}
+
+fn with_unit(text: String, unit: &str) -> String {
     if unit.is_empty() {
         text
     } else {

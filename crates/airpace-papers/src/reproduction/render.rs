@@ -1,7 +1,7 @@
 //! Rows as text and as Markdown.
 
-use super::findings::{bar, measured};
-use super::verdicts::{ListedRow, ReproducedRow, Reproduction};
+use super::findings::{bar, deviation, estimate, measured};
+use super::verdicts::{ListedRow, RelationResult, ReproducedRow, Reproduction, Verdict};
 use comfy_table::{ContentArrangement, Table, presets};
 use std::fmt::Write as _;
 
@@ -16,12 +16,29 @@ pub fn text(reproduction: &Reproduction) -> String {
     }
     let _ = writeln!(
         text,
-        "{} of {} rows reproduced, with seeds from {} on; ± is half the 95 % confidence interval over them; {:.0} s.",
-        reproduction.reproduced,
-        reproduction.rows.len(),
-        reproduction.seed,
+        "{}; ± is half the 95 % confidence interval; {:.0} s.",
+        tally(reproduction),
         reproduction.wall_s
     );
+    text
+}
+
+/// How many rows hold, and what was run.
+fn tally(reproduction: &Reproduction) -> String {
+    let mut text = format!(
+        "{} of {} rows hold, {} are missed, {} inconclusive, with seeds from {} on",
+        reproduction.holding,
+        reproduction.rows.len(),
+        reproduction.missed,
+        reproduction.inconclusive,
+        reproduction.seed
+    );
+    if reproduction.horizon != 1.0 {
+        let _ = write!(text, " and {} times the usual time", reproduction.horizon);
+    }
+    if reproduction.interrupted {
+        text += "; the other rows were interrupted";
+    }
     text
 }
 
@@ -29,19 +46,34 @@ fn row_text(row: &ReproducedRow) -> String {
     let mut text = format!(
         "{}  {}  ({}, {}, {})\n",
         row.id,
-        row.outcome.word(),
+        row.verdict.word(),
         row.source,
         row.kind.word(),
         runs(row)
     );
     let mut relations = Vec::new();
     for relation in &row.relations {
-        let mark = if relation.holds { ' ' } else { '!' };
+        let mark = match relation.verdict {
+            Verdict::Holds => ' ',
+            Verdict::Missed => '!',
+            Verdict::Inconclusive => '?',
+        };
         relations.push([
             format!("  {mark} {}", relation.what),
             measured(relation),
             format!("bar {}", bar(relation)),
+            format!("paper {}", relation.printed),
+            deviation(relation),
         ]);
+        for variant in &relation.variants {
+            relations.push([
+                format!("      with {}", variant.with),
+                estimate(variant.measured, variant.ci95, &relation.unit),
+                variant.verdict.word().to_owned(),
+                String::new(),
+                String::new(),
+            ]);
+        }
     }
     text += &columns(relations);
     if !row.note.is_empty() {
@@ -102,14 +134,8 @@ pub fn listing(rows: &[ListedRow]) -> String {
 #[must_use]
 pub fn markdown(reproduction: &Reproduction) -> String {
     let mut text = String::from(MARKDOWN_HEAD);
-    let _ = writeln!(
-        text,
-        "{} of {} rows reproduced, with seeds from {} on.\n",
-        reproduction.reproduced,
-        reproduction.rows.len(),
-        reproduction.seed
-    );
-    text += "| row | from | by | outcome |\n|---|---|---|---|\n";
+    let _ = writeln!(text, "{}.\n", tally(reproduction));
+    text += "| row | from | by | verdict |\n|---|---|---|---|\n";
     for row in &reproduction.rows {
         let _ = writeln!(
             text,
@@ -117,7 +143,7 @@ pub fn markdown(reproduction: &Reproduction) -> String {
             row.id,
             row.source,
             row.kind.word(),
-            row.outcome.word()
+            row.verdict.word()
         );
     }
     for row in &reproduction.rows {
@@ -130,9 +156,11 @@ const MARKDOWN_HEAD: &str = "\
 # Reproduction of the papers' figures
 
 This page is the output of `airpace reproduce … --markdown`; `make reproduce` renews the page, the data and the figures. A row is a
-figure or table of a paper; the README says which number is which paper. A row is reproduced if every relation below it holds in our
-own runs. Figures are means over the seeds, with half the 95 % confidence interval. The bars are the papers' own figures; where a
-paper says \"about\" or only shows a plot, the tolerance is ours and stands in the bar.
+figure or table of a paper; the README says which number is which paper. Each relation shows what the paper prints, our figure (the mean
+over the seeds with half the 95 % confidence interval), its distance from the printed one, and the bar. A relation *holds* if the whole
+interval meets the bar, is *missed* if the whole interval misses it, and is *inconclusive* otherwise. A row holds if all its relations
+hold. The bars are the papers' own figures; where a paper says \"about\" or only shows a plot, the tolerance is ours and stands in the bar.
+\"With …\" below a relation is the same figure from runs with other settings: what it depends on.
 
 ";
 
@@ -141,28 +169,46 @@ fn row_markdown(text: &mut String, row: &ReproducedRow) {
         text,
         "\n## {}: {}\n\n{} ({}, {}): {}\n",
         row.id,
-        row.outcome.word(),
+        row.verdict.word(),
         row.source,
         row.kind.word(),
         runs(row),
         row.claim
     );
-    *text += "| relation | measured | bar | |\n|---|---|---|---|\n";
+    *text += "| relation | paper | ours | deviation | bar | |\n|---|---|---|---|---|---|\n";
     for relation in &row.relations {
-        let mark = if relation.holds {
-            "holds"
-        } else {
-            "**missed**"
-        };
-        let _ = writeln!(
-            text,
-            "| {} | {} | {} | {mark} |",
-            relation.what,
-            measured(relation),
-            bar(relation)
-        );
+        relation_markdown(text, relation);
     }
     if !row.note.is_empty() {
         let _ = writeln!(text, "\n{}.", row.note.trim_end_matches('.'));
+    }
+}
+
+fn relation_markdown(text: &mut String, relation: &RelationResult) {
+    let _ = writeln!(
+        text,
+        "| {} | {} | {} | {} | {} | {} |",
+        relation.what,
+        relation.printed,
+        measured(relation),
+        deviation(relation),
+        bar(relation),
+        mark(relation.verdict)
+    );
+    for variant in &relation.variants {
+        let figure = estimate(variant.measured, variant.ci95, &relation.unit);
+        let verdict = mark(variant.verdict);
+        let _ = writeln!(
+            text,
+            "| … with {} | | {figure} | | | {verdict} |",
+            variant.with
+        );
+    }
+}
+
+fn mark(verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Holds => "holds".to_owned(),
+        Verdict::Missed | Verdict::Inconclusive => format!("**{}**", verdict.word()),
     }
 }

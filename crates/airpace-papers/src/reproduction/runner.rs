@@ -1,12 +1,13 @@
 //! Running the cases of rows on all cores, each run once however many rows use it.
 
-use super::case::{Case, Compute, Extract, Figures, LiveRun, Results, Run, Source, load};
+use super::board::{Board, User};
+use super::case::{Case, Compute, Extract, Figures, LiveRun, Run, Source, Trial, load};
 use super::claim::Claim;
-use super::verdicts::{REPRODUCTION_FORMAT, ReproducedRow, Reproduction, RowOutcome};
+use super::store::{Store, StoredRuns};
+use super::verdicts::{Reproduction, Verdict};
 use crate::nonlinear::LiveTestbed;
 use airpace_config::quantity::Span;
 use airpace_scenario::Loaded;
-use airpace_scenario::PROGRAM_VERSION;
 use airpace_scenario::progress::Silent;
 use airpace_scenario::results::SimulationSummary;
 use airpace_scenario::stop::Stop;
@@ -27,6 +28,9 @@ pub struct Effort {
     pub seeds: Option<u32>,
     /// Length of the measured part of every scenario; by default the scenario's own.
     pub duration: Option<Span>,
+    /// Factor on the time that every run measures, above 0. Default 1. A verdict that changes if
+    /// this is doubled was taken too early.
+    pub horizon: f64,
     /// Runs at a time, at least 1. Default one per core.
     pub parallel: usize,
 }
@@ -38,6 +42,7 @@ impl Default for Effort {
             seed: 1,
             seeds: None,
             duration: None,
+            horizon: 1.0,
             parallel,
         }
     }
@@ -57,8 +62,8 @@ pub enum Progress<'a> {
     RowJudged {
         /// The row.
         id: &'a str,
-        /// Whether it is reproduced.
-        outcome: RowOutcome,
+        /// Whether it holds.
+        verdict: Verdict,
     },
 }
 
@@ -66,9 +71,9 @@ pub enum Progress<'a> {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReproduceError {
-    /// The stop was raised before every run was done.
-    #[error("stopped before every run was done")]
-    Stopped,
+    /// A row cannot be read from the store or written to it.
+    #[error("the store of the rows failed")]
+    Store(#[source] anyhow::Error),
     /// The threads cannot be started.
     #[error("the threads for the runs cannot be started")]
     Threads(#[from] rayon::ThreadPoolBuildError),
@@ -77,20 +82,24 @@ pub enum ReproduceError {
 /// Rows with the runs that they use.
 #[derive(Debug)]
 pub struct Completed {
-    /// The rows.
+    /// The rows that were judged: all, unless it was interrupted.
     pub reproduction: Reproduction,
     /// For each row, in the same order, the runs by the names of their cases.
     pub runs: Vec<BTreeMap<String, Vec<Arc<Run>>>>,
 }
 
 /// A run to be made, and the places that use it.
-struct Job {
+pub(super) struct Job {
     work: Work,
-    seed: u64,
-    users: Vec<User>,
+    trial: Trial,
+    /// See [`Run::settings`].
+    settings: String,
+    pub(super) users: Vec<User>,
 }
 
 enum Work {
+    /// A run that the store has.
+    Stored(Arc<Run>),
     Scenario(Box<Loaded>, Option<Extract>),
     Compute(Compute),
     Live(LiveRun),
@@ -98,30 +107,23 @@ enum Work {
     Refused(String),
 }
 
-/// One of the runs of a case of a row.
-#[derive(Clone)]
-struct User {
-    claim: usize,
-    case: String,
-    /// Place among the runs of the case.
-    place: usize,
-}
-
 /// Makes the runs of `claims` and judges them. Rows of real packets are measured in `live`; without
-/// it they are not reproduced. `progress` is called from several threads.
+/// it they are missed. Every row is put into `store` once it is judged. `progress` is called from
+/// several threads. After a stop, the rows that were judged before are returned.
 ///
 /// # Errors
-/// If `stop` was raised before every run was done, or no threads can be started.
+/// If a row cannot be stored, or no threads can be started.
 pub fn reproduce(
     claims: &[Claim],
     effort: &Effort,
     live: Option<&dyn LiveTestbed>,
+    store: Option<&Store>,
     progress: &(dyn Fn(Progress<'_>) + Sync),
     stop: &Stop,
 ) -> Result<Completed, ReproduceError> {
     let begun = Instant::now();
-    let jobs = jobs(claims, effort);
-    let board = Mutex::new(Board::new(claims, &jobs));
+    let jobs = jobs(claims, effort, store).map_err(ReproduceError::Store)?;
+    let board = Mutex::new(Board::new(claims, &jobs, store));
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(effort.parallel.clamp(1, jobs.len().max(1)))
         .build()?;
@@ -136,7 +138,7 @@ pub fn reproduce(
             }
             if let Some((run, refusal)) = job.run(live, stop) {
                 let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
-                board.put(claims, job, run, refusal, progress);
+                board.put(job, &run, refusal, progress);
                 let done = ended.fetch_add(1, Ordering::Relaxed) + 1;
                 progress(Progress::Runs { done, total });
             }
@@ -144,8 +146,8 @@ pub fn reproduce(
     });
     let board = board.into_inner().unwrap_or_else(PoisonError::into_inner);
     board
-        .finish(claims, effort, begun.elapsed().as_secs_f64())
-        .ok_or(ReproduceError::Stopped)
+        .finish(effort, begun.elapsed().as_secs_f64())
+        .map_err(ReproduceError::Store)
 }
 
 /// What identifies a run of a scenario: hash of the scenario, seed, address of the function that
@@ -153,20 +155,24 @@ pub fn reproduce(
 type Key = (String, u64, usize);
 
 /// Every different run that the claims need, in the order of the claims.
-fn jobs(claims: &[Claim], effort: &Effort) -> Vec<Job> {
+fn jobs(claims: &[Claim], effort: &Effort, store: Option<&Store>) -> Result<Vec<Job>> {
     let mut jobs: Vec<Job> = Vec::new();
     let mut known: BTreeMap<Key, usize> = BTreeMap::new();
     for (index, claim) in claims.iter().enumerate() {
+        let stored = store.map_or_else(|| Ok(StoredRuns::new()), |store| store.runs(claim.id))?;
         for case in (claim.cases)() {
             for place in 0..case.seeds.or(effort.seeds).unwrap_or(claim.seeds) {
-                let seed = effort.seed.wrapping_add(u64::from(place));
                 let user = User {
                     claim: index,
                     case: case.name.clone(),
                     place: place as usize,
                 };
-                let work = Work::new(&case, seed, effort);
-                let key = work.key(seed);
+                let trial = Trial {
+                    seed: effort.seed.wrapping_add(u64::from(place)),
+                    horizon: effort.horizon,
+                };
+                let work = Work::new(&case, trial, effort);
+                let key = work.key(trial.seed);
                 // Rows share runs of the same scenario.
                 if let Some(&job) = key.as_ref().and_then(|key| known.get(key)) {
                     jobs[job].users.push(user);
@@ -175,19 +181,15 @@ fn jobs(claims: &[Claim], effort: &Effort) -> Vec<Job> {
                 if let Some(key) = key {
                     known.insert(key, jobs.len());
                 }
-                jobs.push(Job {
-                    work,
-                    seed,
-                    users: vec![user],
-                });
+                jobs.push(Job::new(work, trial, user, &stored));
             }
         }
     }
-    jobs
+    Ok(jobs)
 }
 
 impl Work {
-    fn new(case: &Case, seed: u64, effort: &Effort) -> Self {
+    fn new(case: &Case, trial: Trial, effort: &Effort) -> Self {
         match &case.source {
             Source::Compute(compute) => Self::Compute(Arc::clone(compute)),
             Source::Live(run) => Self::Live(*run),
@@ -195,17 +197,10 @@ impl Work {
                 text,
                 settings,
                 extract,
-            } => {
-                let mut more = Vec::new();
-                if let Some(duration) = effort.duration {
-                    more.push(format!("duration={duration}"));
-                }
-                more.push(format!("seed={seed}"));
-                match load(text, settings, &more) {
-                    Ok(loaded) => Self::Scenario(Box::new(loaded), *extract),
-                    Err(error) => Self::Refused(error),
-                }
-            }
+            } => match load_for(text, settings, trial, effort) {
+                Ok(loaded) => Self::Scenario(Box::new(loaded), *extract),
+                Err(error) => Self::Refused(error),
+            },
         }
     }
 
@@ -221,16 +216,57 @@ impl Work {
     }
 }
 
+/// A scenario with the seed and the measured time of a trial.
+fn load_for(
+    text: &str,
+    settings: &[String],
+    trial: Trial,
+    effort: &Effort,
+) -> Result<Loaded, String> {
+    let mut more = vec![format!("seed={}", trial.seed)];
+    let usual = match effort.duration {
+        Some(duration) => duration,
+        None => load(text, settings, &[])?.scenario.duration,
+    };
+    let duration = Span(usual.0.mul_f64(trial.horizon));
+    more.push(format!("duration=\"{duration}\""));
+    load(text, settings, &more)
+}
+
 impl Job {
+    fn new(work: Work, trial: Trial, user: User, stored: &StoredRuns) -> Self {
+        let settings = match &work {
+            Work::Scenario(loaded, _) => loaded.record().hash,
+            _ => format!("horizon {}", trial.horizon),
+        };
+        let mut candidates = stored.get(&user.case).into_iter().flatten();
+        // A refused run is empty, and is tried again.
+        let same = candidates.find(|run| {
+            let is_complete = run.summary.is_some() || !run.figures.is_empty();
+            is_complete && run.seed == trial.seed && run.settings == settings
+        });
+        Self {
+            work: same.map_or(work, |run| Work::Stored(Arc::clone(run))),
+            trial,
+            settings,
+            users: vec![user],
+        }
+    }
+
     /// Makes the run. A refused run is empty and comes with the reason. `None` if it was stopped.
-    fn run(&self, live: Option<&dyn LiveTestbed>, stop: &Stop) -> Option<(Run, Option<String>)> {
+    fn run(
+        &self,
+        live: Option<&dyn LiveTestbed>,
+        stop: &Stop,
+    ) -> Option<(Arc<Run>, Option<String>)> {
         let begun = Instant::now();
         let result = match &self.work {
+            Work::Stored(run) => return Some((Arc::clone(run), None)),
             Work::Refused(reason) => Err(anyhow!("{reason}")),
-            Work::Compute(compute) => compute(self.seed).map(|figures| (None, figures)),
+            Work::Compute(compute) => compute(self.trial).map(|figures| (None, figures)),
             Work::Live(run) => live
                 .context("it needs real packets, for which there is no test bed")
-                .and_then(|testbed| run(testbed, self.seed, stop))
+                .and_then(|testbed| run(testbed, self.trial, stop))
                 .map(|figures| (None, figures)),
             Work::Scenario(loaded, extract) => {
                 match simulate(loaded, *extract, stop).transpose()? {
@@ -248,12 +284,13 @@ impl Job {
         };
         let (summary, figures) = outcome;
         let run = Run {
-            seed: self.seed,
+            seed: self.trial.seed,
+            settings: self.settings.clone(),
             summary,
             figures,
             wall_s: begun.elapsed().as_secs_f64(),
         };
-        Some((run, refusal))
+        Some((Arc::new(run), refusal))
     }
 }
 
@@ -283,114 +320,4 @@ fn simulate(
     // The folder of scenarios has the text.
     summary.scenario.text = String::new();
     Ok(Some((summary, figures)))
-}
-
-/// The runs and verdicts that each row has so far.
-struct Board(Vec<RowState>);
-
-#[derive(Default)]
-struct RowState {
-    /// Runs that the row still waits for.
-    waiting: usize,
-    /// Runs by case and place.
-    runs: BTreeMap<String, BTreeMap<usize, Arc<Run>>>,
-    /// Why the first refused run was refused.
-    refusal: Option<String>,
-    row: Option<ReproducedRow>,
-}
-
-impl Board {
-    fn new(claims: &[Claim], jobs: &[Job]) -> Self {
-        let mut states: Vec<RowState> = claims.iter().map(|_| RowState::default()).collect();
-        for user in jobs.iter().flat_map(|job| &job.users) {
-            states[user.claim].waiting += 1;
-        }
-        Self(states)
-    }
-
-    /// Gives a run to the rows that use it, and judges those that wait for no other.
-    fn put(
-        &mut self,
-        claims: &[Claim],
-        job: &Job,
-        run: Run,
-        refusal: Option<String>,
-        progress: &(dyn Fn(Progress<'_>) + Sync),
-    ) {
-        let run = Arc::new(run);
-        for user in &job.users {
-            let state = &mut self.0[user.claim];
-            let places = state.runs.entry(user.case.clone()).or_default();
-            places.insert(user.place, Arc::clone(&run));
-            state.waiting -= 1;
-            if let Some(reason) = &refusal
-                && state.refusal.is_none()
-            {
-                state.refusal = Some(format!("{} was refused: {reason}", user.case));
-            }
-            if state.waiting == 0 {
-                let row = state.judge(&claims[user.claim]);
-                progress(Progress::RowJudged {
-                    id: &row.id,
-                    outcome: row.outcome,
-                });
-                state.row = Some(row);
-            }
-        }
-    }
-
-    /// All rows; `None` if one of them still waits for a run.
-    fn finish(self, claims: &[Claim], effort: &Effort, wall_s: f64) -> Option<Completed> {
-        let mut rows = Vec::new();
-        let mut runs = Vec::new();
-        for (state, claim) in self.0.into_iter().zip(claims) {
-            // Rows without runs are not judged before.
-            let judge = || (state.waiting == 0).then(|| state.judge(claim));
-            rows.push(state.row.clone().or_else(judge)?);
-            runs.push(state.results().cases);
-        }
-        let is_reproduced = |row: &&ReproducedRow| row.outcome == RowOutcome::Reproduced;
-        let reproduction = Reproduction {
-            format: REPRODUCTION_FORMAT,
-            program_version: PROGRAM_VERSION.to_owned(),
-            seed: effort.seed,
-            reproduced: rows.iter().filter(is_reproduced).count(),
-            rows,
-            wall_s,
-        };
-        Some(Completed { reproduction, runs })
-    }
-}
-
-impl RowState {
-    fn results(&self) -> Results {
-        let mut cases = BTreeMap::new();
-        for (case, places) in &self.runs {
-            cases.insert(case.clone(), places.values().map(Arc::clone).collect());
-        }
-        Results { cases }
-    }
-
-    fn judge(&self, claim: &Claim) -> ReproducedRow {
-        let results = self.results();
-        let mut findings = (claim.judge)(&results);
-        if let Some(reason) = &self.refusal {
-            findings.note(reason.clone());
-        }
-        let runs = || results.cases.values().flatten();
-        ReproducedRow {
-            id: claim.id.to_owned(),
-            source: claim.source.to_owned(),
-            kind: claim.kind,
-            claim: claim.claim.to_owned(),
-            outcome: findings.outcome(),
-            measured: findings.measured(),
-            expected: findings.expected(),
-            note: findings.text(),
-            relations: findings.relations,
-            seeds: results.cases.values().map(Vec::len).max().unwrap_or(0),
-            runs: runs().count(),
-            wall_s: runs().map(|run| run.wall_s).sum(),
-        }
-    }
 }

@@ -5,37 +5,59 @@ use std::ops::{Div, Mul, Sub};
 /// seed are compared with each other. A value that was not measured is NaN, and so is whatever is
 /// computed from it.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(crate) struct Sample(pub(crate) Vec<f64>);
+pub(crate) struct Sample {
+    pub(super) values: Vec<f64>,
+    /// Whether chance has no part in it, so that a single value is certain.
+    pub(super) exact: bool,
+}
 
 impl Sample {
+    /// Values of several seeds.
+    pub(crate) const fn of(values: Vec<f64>) -> Self {
+        Self {
+            values,
+            exact: false,
+        }
+    }
+
     /// A value that does not depend on the seed.
     pub(crate) fn exactly(value: f64) -> Self {
-        Self(vec![value])
+        Self {
+            values: vec![value],
+            exact: true,
+        }
+    }
+
+    /// The value for the seed at `index`. An exact value is the same for every seed.
+    fn at(&self, index: usize) -> f64 {
+        self.values[if self.exact { 0 } else { index }]
     }
 
     /// Mean over the seeds; NaN without any.
     pub(crate) fn mean(&self) -> f64 {
-        Estimate::of(&self.0).mean.unwrap_or(f64::NAN)
+        Estimate::of(&self.values).mean.unwrap_or(f64::NAN)
     }
 
     /// Half the 95 % confidence interval of the mean.
     pub(crate) fn ci95(&self) -> Option<f64> {
-        Estimate::of(&self.0).ci95.filter(|half| half.is_finite())
+        Estimate::of(&self.values)
+            .ci95
+            .filter(|half| half.is_finite())
     }
 
     /// Applies `function` to the values that the samples have for the same seed.
     pub(crate) fn combine(samples: &[Self], function: impl Fn(&[f64]) -> f64) -> Self {
-        let seeds = samples
-            .iter()
-            .map(|sample| sample.0.len())
-            .min()
-            .unwrap_or(0);
-        let mut combined = Vec::with_capacity(seeds);
-        for seed in 0..seeds {
-            let values: Vec<f64> = samples.iter().map(|sample| sample.0[seed]).collect();
-            combined.push(function(&values));
+        let random = samples.iter().filter(|sample| !sample.exact);
+        let seeds = random.map(|sample| sample.values.len()).min();
+        let mut values = Vec::new();
+        for seed in 0..seeds.unwrap_or(usize::from(!samples.is_empty())) {
+            let of_seed: Vec<f64> = samples.iter().map(|sample| sample.at(seed)).collect();
+            values.push(function(&of_seed));
         }
-        Self(combined)
+        Self {
+            values,
+            exact: seeds.is_none() && !samples.is_empty(),
+        }
     }
 
     /// Geometric mean of several samples, seed by seed. It is the mean for ratios.
@@ -59,9 +81,25 @@ impl Sample {
         })
     }
 
+    /// The arithmetic mean of several samples, seed by seed.
+    pub(crate) fn average(samples: &[Self]) -> Self {
+        Self::combine(samples, |values| {
+            values.iter().sum::<f64>() / values.len() as f64
+        })
+    }
+
+    /// Applies `function` to every value.
+    pub(crate) fn map(&self, function: impl Fn(f64) -> f64) -> Self {
+        Self {
+            values: self.values.iter().map(|&value| function(value)).collect(),
+            exact: self.exact,
+        }
+    }
+
     fn pairwise(&self, other: &Self, function: impl Fn(f64, f64) -> f64) -> Self {
-        let pairs = self.0.iter().zip(&other.0);
-        Self(pairs.map(|(&a, &b)| function(a, b)).collect())
+        Self::combine(&[self.clone(), other.clone()], |pair| {
+            function(pair[0], pair[1])
+        })
     }
 }
 
@@ -75,7 +113,7 @@ impl Div for &Sample {
 impl Mul<f64> for &Sample {
     type Output = Sample;
     fn mul(self, factor: f64) -> Sample {
-        Sample(self.0.iter().map(|a| a * factor).collect())
+        self.map(|a| a * factor)
     }
 }
 

@@ -4,7 +4,6 @@ use super::case::Figures;
 use airpace_scenario::run::Finished;
 use airpace_sim::world::ProxySlot;
 use airpace_units::Time;
-use std::time::Duration;
 
 /// What the proxy was told and decided in each slot: lists called `level`, `rate_pps`,
 /// `overhead_ms`, `lost` and `at_s`, with one value per slot, the mean over the stations.
@@ -50,46 +49,8 @@ pub(crate) fn levels(finished: &Finished) -> Figures {
     figures
 }
 
-/// Level and delay of each slot after the warm-up on the first link that carried frames: lists
-/// called `level`, `delay_ms` (the mean) and `delay_max_ms`.
-pub(crate) fn level_and_delay(finished: &Finished) -> Figures {
-    let mut figures = Figures::new();
-    let begin = Time::ZERO.saturating_add(finished.resolved.world.warm_up);
-    let Some(link) = finished
-        .outcome
-        .links
-        .iter()
-        .position(|link| link.counts.frames > 0)
-    else {
-        return figures;
-    };
-    let to = finished.outcome.links[link].to.0 as usize;
-    for slot in finished
-        .outcome
-        .slots
-        .iter()
-        .filter(|slot| slot.end > begin)
-    {
-        let (counts, node) = (slot.links[link].counts, slot.nodes[to]);
-        // Slots without frames or packets have neither level nor delay.
-        let Some(level) = counts.level().filter(|_| node.received > 0) else {
-            continue;
-        };
-        let mut put =
-            |name: &str, value: f64| figures.entry(name.to_owned()).or_default().push(value);
-        put("level", level);
-        put("delay_ms", ms(node.delay_sum) / f64::from(node.received));
-        put("delay_max_ms", ms(node.delay_max));
-    }
-    figures
-}
-
 fn seconds(at: Time) -> f64 {
     at.since(Time::ZERO).as_secs_f64()
-}
-
-fn ms(span: Duration) -> f64 {
-    1e3 * span.as_secs_f64()
 }
 
 /// The value that the share `quantile` of `values` does not exceed. NaN among the values is

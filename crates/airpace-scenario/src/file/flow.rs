@@ -89,6 +89,8 @@ section! {
         window: Option<Size> = optional("6 MB", "2 kB", "1 GB"),
         /// Send buffer of tcp and web.
         send_buffer: Option<Size> = optional("6 MB", "2 kB", "1 GB"),
+        /// Most bytes of tcp at the sender's own radio (TCP small queues).
+        small_queue: Option<Size> = optional("no limit", "3 kB", "1 GB"),
         /// The page that web loads.
         page: Option<Choice<NamedPage>> = optional("small"),
         /// Connections that web opens at a time.

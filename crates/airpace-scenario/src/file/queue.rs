@@ -4,8 +4,8 @@ use airpace_config::choice::Choice;
 use airpace_config::document::KeyError;
 use airpace_config::quantity::{Packets, Rate, Size, Span};
 use airpace_config::section;
-use airpace_core::queue::DrainEstimate;
-use airpace_sim::mac::{QueueScope, Schedule, Scheme};
+use airpace_core::queue::{DrainEstimate, Leaving};
+use airpace_sim::mac::{Driver, QueueScope, Schedule, Scheme};
 
 section! {
     /// A node's queues towards the radio. Each key holds for some schemes only, which its meaning
@@ -20,6 +20,9 @@ section! {
         /// per-station: whether packets in flight count towards the limit until they are
         /// acknowledged.
         in_flight: Option<bool> = optional("true if the limit is shared, as in ns-3"),
+        /// Driver whose rules for frames hold, and whose depth of the hardware's queue: `ath9k`, `mt76`,
+        /// `closed` or `broadcom`.
+        driver: Option<Choice<Driver>> = optional("frames as 802.11 allows; the scheme's depth"),
         /// All but airtime: in which order receivers are served.
         schedule: Option<Choice<Schedule>> = optional("round-robin"),
         /// fifo, codel, fq-codel: packets that the queueing discipline holds.
@@ -38,6 +41,8 @@ section! {
         packet_limit: Option<Packets> = optional("8192 packets", "1 packet", "10000000 packets"),
         /// fq-codel, fq-mac, airtime, wqm-fq: bytes that all flow queues may hold together.
         memory_limit: Option<Size> = optional("32 MiB; fq-mac, airtime: 16 MiB", "1 kB", "1 TB"),
+        /// fq-codel, wqm-fq: when an empty flow queue leaves the lists; `at-once` is RFC 8290.
+        leaving: Option<Choice<Leaving>> = optional("after-idle-round"),
         /// codel, fq-codel, fq-mac, airtime, wqm-fq: when packets are dropped or marked.
         codel: CodelQueue = nested,
         /// fq-mac, airtime: when packets to slow receivers are dropped or marked.
@@ -148,7 +153,7 @@ impl NodeQueue {
     }
 
     /// Every key that some schemes do not have, whether it is given, and the schemes that have it.
-    fn keys(&self) -> [(&'static str, bool, &'static [Scheme]); 16] {
+    fn keys(&self) -> [(&'static str, bool, &'static [Scheme]); 17] {
         use Scheme::{Airtime, Codel, Fifo, FqCodel, FqMac, PerStation, Wqm, WqmFq};
         const DRIVER: &[Scheme] = &[Fifo, Codel, FqCodel, Wqm, WqmFq];
         const FLOWS: &[Scheme] = &[FqCodel, FqMac, Airtime, WqmFq];
@@ -170,6 +175,7 @@ impl NodeQueue {
             ("quantum", self.quantum.is_some(), FLOWS),
             ("packet_limit", self.packet_limit.is_some(), MAC),
             ("memory_limit", self.memory_limit.is_some(), FLOWS),
+            ("leaving", self.leaving.is_some(), &[FqCodel, WqmFq]),
             (
                 "codel",
                 self.codel != CodelQueue::default(),

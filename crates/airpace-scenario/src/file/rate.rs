@@ -5,6 +5,7 @@ use airpace_config::choice::Choice;
 use airpace_config::quantity::{Frequency, Rate, Span};
 use airpace_config::section;
 use airpace_sim::rate::AdaptationKind;
+use airpace_sim::rate::minstrel::Samples;
 
 section! {
     /// A rate, or how it is chosen. Short forms: "mcs 9", "mcs 9 nss 2", "54 Mbit/s", "ideal",
@@ -24,6 +25,8 @@ section! {
         width: Option<Frequency> = optional("the channel's"),
         /// Guard interval.
         guard_interval: Option<Span> = optional("the channel's"),
+        /// What a sample of "minstrel-ht" is: a whole frame, as in ns-3, or a single packet, as in Linux.
+        samples: Option<Choice<Samples>> = optional("frames"),
         /// The rates from given times on, for "trace".
         trace: Vec<RateStep> = nested,
         /// A file with such a trace, one `seconds mcs nss` a line, relative to the folder of the

@@ -11,6 +11,9 @@ use airpace_sim::rng::hash_key;
 /// The path that `queue` describes, of a node called `name`.
 pub(super) fn path(queue: &NodeQueue, seed: u64, name: &str) -> PathConfig {
     let mut path = base(queue);
+    if let Some(driver) = queue.driver {
+        path.drive_by(driver.0);
+    }
     if let Some(limit) = queue.aql.as_ref().and_then(airtime_limit) {
         path.limit_airtime(limit);
     }
@@ -75,6 +78,7 @@ fn change_qdisc(qdisc: &mut Qdisc, queue: &NodeQueue) {
 fn change_fq_codel(config: &mut FqCoDelConfig, queue: &NodeQueue) {
     replace(&mut config.queues, queue.flow_queues);
     replace(&mut config.quantum, queue.quantum.map(bytes));
+    replace(&mut config.leaving, queue.leaving.map(|leaving| leaving.0));
     replace(
         &mut config.packet_limit,
         queue.qdisc_limit.map(|limit| limit.0),

@@ -5,6 +5,7 @@ use airpace_config::document::{KeyError, refuse};
 use airpace_config::quantity::Frequency;
 use airpace_core::phy::error::ErrorModel;
 use airpace_core::phy::{self, Band, GuardInterval, LegacyRate, TxRate, Width};
+use airpace_sim::rate::minstrel::Samples;
 use airpace_sim::rate::{
     AdaptationKind, Ideal, MinstrelHt, MinstrelHtConfig, RateAdaptation, Trace, rates_up_to,
 };
@@ -157,6 +158,9 @@ impl Rates<'_> {
         let config = MinstrelHtConfig {
             tries: link.channel.retry_limit,
             timing: super::air::timing(link.channel),
+            samples: choice
+                .samples
+                .map_or(Samples::default(), |samples| samples.0),
             ..MinstrelHtConfig::new(rates, self.scenario.seed, link.link)
         };
         match MinstrelHt::new(config) {

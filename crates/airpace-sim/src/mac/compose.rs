@@ -6,6 +6,7 @@ use super::flight::Flight;
 use super::ids::{AccessFunctionId, LaneId};
 use super::path::Position;
 use airpace_core::packet::Packet;
+use airpace_core::phy::AccessCategory;
 use airpace_units::Time;
 use core::time::Duration;
 
@@ -78,7 +79,10 @@ impl<P: Packet + Clone> Mac<P> {
         let radio = &mut self.radios[function.radio.index()];
         let link_id = radio.paths[category].lane(lane).link;
         let link = &mut self.links[link_id.index()];
-        let (rate, limits) = link.choose(at, &radio.config, &self.rules);
+        let (rate, mut limits) = link.choose(at, &radio.config, &self.rules);
+        if radio.config.path.driver.lone_voice && category == AccessCategory::Voice {
+            limits.mpdus = 1;
+        }
         let limits = match room {
             TxopRoom::Unlimited => limits,
             TxopRoom::Whole(room) => {

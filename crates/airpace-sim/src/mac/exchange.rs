@@ -84,7 +84,7 @@ impl<P: Packet + Clone> Mac<P> {
         // Group-addressed frames are never preceded by RTS (10.3.6).
         let may_protect = may_protect && !self.links[flight.link.index()].group;
         let radio = &mut self.radios[flight.function.radio.index()];
-        radio.paths[flight.function.category].begin_service();
+        radio.paths[flight.function.category].begin_service(flight.lane);
         let is_long = radio
             .config
             .rts_threshold

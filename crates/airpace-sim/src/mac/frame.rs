@@ -50,6 +50,8 @@ pub(super) struct Limits {
     pub(super) bytes: u32,
     /// Largest A-MSDU; 0 for none.
     pub(super) amsdu: u32,
+    /// Whether MPDUs that are sent again go in frames of their own.
+    pub(super) lone_retries: bool,
     /// Whether nothing is sent if not even one MPDU keeps the limits. Otherwise the first MPDU is
     /// always sent.
     pub(super) strict: bool,
@@ -163,7 +165,11 @@ impl Limits {
     /// The limits of frames at `rate` from a radio, TXOP apart.
     pub(super) fn of(rate: TxRate, radio: &RadioConfig, rules: &Rules) -> Self {
         let standard = AmpduLimits::of(rate.standard());
+        let driver = &radio.path.driver;
         let duration = standard.duration.min(radio.max_duration);
+        let duration = driver
+            .max_duration
+            .map_or(duration, |most| most.min(duration));
         let bytes = standard
             .bytes
             .min(radio.max_bytes)
@@ -173,15 +179,19 @@ impl Limits {
             Standard::Ht => HT_AMPDU_MPDU_BYTES - QOS_HEADER_BYTES - FCS_BYTES,
             Standard::Vht | Standard::He => VHT_MPDU_BYTES - QOS_HEADER_BYTES - FCS_BYTES,
         };
-        let mpdus = usize::from(standard.window.min(radio.max_mpdus));
+        let most_mpdus = driver.max_mpdus.unwrap_or(u16::MAX).min(radio.max_mpdus);
+        let mpdus = usize::from(standard.window.min(most_mpdus.max(1)));
         // A sender of short frames still agrees on a window of 64, so that two frames can be under
         // way; it asks for a longer one only if its frames are longer.
-        let window = usize::from(standard.window.min(radio.max_mpdus.max(BLOCK_ACK_WINDOW)));
+        // Frames that are acknowledged one by one may wait in the hardware without an agreement.
+        let window = standard.window.min(radio.max_mpdus.max(BLOCK_ACK_WINDOW));
+        let window = usize::from(window.max(driver.lone_ahead));
         Self {
             mpdus,
             window,
             bytes,
             amsdu: amsdu.min(radio.max_amsdu),
+            lone_retries: driver.lone_retries,
             strict: false,
         }
     }

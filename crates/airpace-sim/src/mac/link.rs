@@ -6,7 +6,7 @@ use super::{LinkConfig, Quality, RadioConfig, RadioId};
 use crate::rate::RateAdaptation;
 use crate::rng::Stream;
 use airpace_core::phy::error::BitHazard;
-use airpace_core::phy::{Edca, TxRate};
+use airpace_core::phy::{Edca, Standard, TxRate};
 use airpace_units::{BitRate, Time};
 
 /// A directed link between two radios.
@@ -25,6 +25,8 @@ pub(super) struct Link {
     losses: Stream,
     /// The last rate, and the limits of frames at it.
     limits: (TxRate, Limits),
+    /// The slowest rate of the retry chain when it was last asked for, and the largest PSDU at it.
+    chain: Option<(TxRate, u32)>,
     /// The best rate when it was last asked for, and the throughput expected at it.
     expected: Option<(TxRate, BitRate)>,
     /// What the last frame suffered from noise.
@@ -71,6 +73,7 @@ impl Link {
             quality: clamped(quality),
             losses,
             limits: (rate, Limits::of(rate, radio, rules)),
+            chain: None,
             expected: None,
             hazard: None,
             reference: rate,
@@ -102,7 +105,33 @@ impl Link {
         if let Some(most) = self.adaptation.mpdu_limit() {
             limits.mpdus = limits.mpdus.min(most.max(1) as usize);
         }
+        let driver = &radio.path.driver;
+        if driver.lone_probes && self.adaptation.is_probing() {
+            limits.mpdus = 1;
+        }
+        if driver.chain_limit {
+            limits.bytes = limits.bytes.min(self.chain_bytes(rate, radio, rules));
+        }
         (rate, limits)
+    }
+
+    /// The largest PSDU that every rate of the retry chain can carry within the limits of a frame;
+    /// the chain of the present rate if it has no other.
+    fn chain_bytes(&mut self, rate: TxRate, radio: &RadioConfig, rules: &Rules) -> u32 {
+        let slowest = self.adaptation.slowest_of_chain().unwrap_or(rate);
+        match self.chain {
+            Some((known, bytes)) if known == slowest => bytes,
+            _ => {
+                let bytes = Limits::of(slowest, radio, rules).bytes;
+                self.chain = Some((slowest, bytes));
+                bytes
+            }
+        }
+    }
+
+    /// Whether its frames carry a single MPDU each, because its standard has no aggregation.
+    pub(super) fn is_never_aggregated(&self) -> bool {
+        matches!(self.reference.standard(), Standard::Dsss | Standard::Ofdm)
     }
 
     /// The throughput that the receiver is expected to get at its best rate when nobody else sends.

@@ -93,8 +93,8 @@ pub use config::{
 pub use datagram::Datagram;
 pub use interface::{Direction, DropReason, FrameRecord, Input, Mpdu, Output};
 pub use path::{
-    CustomQueues, PacketStore, PathConfig, Qdisc, QueueFactory, QueueLimit, QueueScope, QueueSite,
-    QueuedPacket, Queues, Schedule, Scheme, TransmitQueue,
+    CustomQueues, Driver, DriverRules, PacketStore, PathConfig, Qdisc, QueueFactory, QueueLimit,
+    QueueScope, QueueSite, QueuedPacket, Queues, Schedule, Scheme, TransmitQueue,
 };
 pub use tally::FrameTally;
 pub use view::ChannelTime;

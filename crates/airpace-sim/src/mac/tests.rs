@@ -1,5 +1,6 @@
 mod air;
 mod custom;
+mod driver;
 mod field;
 mod paths;
 mod random;

@@ -163,7 +163,8 @@ impl<P: Packet + Clone> Window<P> {
             self.due -= 1;
             retries += u16::from(entry.sent);
         }
-        while self.entries.len() < limits.window {
+        let takes_new = !(limits.lone_retries && retries > 0);
+        while takes_new && self.entries.len() < limits.window {
             let Some(mpdu) = queue.next_mpdu(limits, frame.room(limits)) else {
                 break;
             };

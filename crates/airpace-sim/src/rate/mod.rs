@@ -162,6 +162,23 @@ impl RateAdaptation {
         }
     }
 
+    /// Whether the rate chosen last is tried only to learn about it. Call this after
+    /// [`RateAdaptation::choose`].
+    #[must_use]
+    pub fn is_probing(&self) -> bool {
+        matches!(self, Self::MinstrelHt(minstrel) if minstrel.is_probing())
+    }
+
+    /// The slowest of the rates at which the frame at the rate chosen last is tried in turn; `None`
+    /// if it is tried at that rate alone.
+    #[must_use]
+    pub fn slowest_of_chain(&self) -> Option<TxRate> {
+        match self {
+            Self::MinstrelHt(minstrel) => Some(minstrel.slowest_of_chain()),
+            _ => None,
+        }
+    }
+
     /// Takes the result of a frame. Call this once per frame sent, with or without response.
     #[inline]
     pub fn on_result(&mut self, now: Time, result: &FrameResult) {

@@ -74,8 +74,9 @@ pub struct VoipReport {
     pub burst_ratio: f64,
     /// Mean opinion score of what the listener hears, by the E-model of G.107.
     pub mean_opinion_score: f64,
-    /// Mean opinion score as paper 004 computes it (with flent): from mean delay and loss of the
-    /// network alone, without jitter buffer and with the least robust codec.
+    /// Mean opinion score as paper 004 computes it (with flent): from the mean delay of the
+    /// network plus twice its mean jitter, in place of a jitter buffer, and its loss, with the least
+    /// robust codec.
     pub network_score: f64,
 }
 
@@ -88,6 +89,9 @@ pub struct VoipSink {
     played_ns: u128,
     smoothed: Option<Smoothed>,
     jitter_ns: f64,
+    /// Sum of all changes of the transit time between packets in order of arrival, and their number.
+    changes_ns: f64,
+    changes: u64,
     last_transit_ns: Option<i128>,
     late: u64,
     /// Packets below this number are not counted.
@@ -116,6 +120,8 @@ impl VoipSink {
             played_ns: 0,
             smoothed: None,
             jitter_ns: 0.0,
+            changes_ns: 0.0,
+            changes: 0,
             last_transit_ns: None,
             late: 0,
             first: 0,
@@ -203,7 +209,12 @@ impl VoipSink {
         } else {
             lost as f64 / sent as f64
         };
-        let network = call(network_delay)
+        // D-ITG's mean jitter, which flent adds twice to the delay in place of a jitter buffer.
+        let mean_jitter = match self.changes {
+            0 => Duration::ZERO,
+            changes => Duration::from_nanos((self.changes_ns / changes as f64) as u64),
+        };
+        let network = call(network_delay + 2 * mean_jitter)
             .with_codec(Codec::LEAST_ROBUST)
             .with_loss(network_loss, 1.0);
         VoipReport {
@@ -232,7 +243,10 @@ impl VoipSink {
         // A Duration is below 2^94 ns.
         let transit_ns = transit.as_nanos() as i128;
         if let Some(last) = self.last_transit_ns.replace(transit_ns) {
-            self.jitter_ns += ((transit_ns - last).unsigned_abs() as f64 - self.jitter_ns) / 16.0;
+            let change_ns = (transit_ns - last).unsigned_abs() as f64;
+            self.jitter_ns += (change_ns - self.jitter_ns) / 16.0;
+            self.changes_ns += change_ns;
+            self.changes += 1;
         }
     }
 

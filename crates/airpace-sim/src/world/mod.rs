@@ -291,7 +291,13 @@ impl World {
                     }
                 }
             }
-            Output::Delivered { at, mpdu, packet } => {
+            Output::Delivered {
+                at,
+                mpdu,
+                mut packet,
+            } => {
+                self.leave_source(&mut packet);
+                let channel = &mut self.channels[index];
                 if at >= self.begin {
                     let wait = at.saturating_since(packet.queued);
                     channel.links.on_delivered(mpdu.from, mpdu.to, wait);
@@ -394,7 +400,10 @@ impl World {
                 };
                 self.channels[channel as usize].handle(self.now, input);
             }
-            Some(Hop::Wire { wire, forward }) => self.send_on_wire(wire, forward, parcel),
+            Some(Hop::Wire { wire, forward }) => {
+                self.leave_source(&mut parcel);
+                self.send_on_wire(wire, forward, parcel);
+            }
             None => self.lose(Loss::NoRoute, parcel),
         }
     }
@@ -419,8 +428,19 @@ impl World {
         self.lanes[wire][backward].await_next(&mut self.agenda, index as u32);
     }
 
+    /// Tells the flow of a packet that it has left its source's radio, if the flow wants to know.
+    fn leave_source(&mut self, parcel: &mut Parcel) {
+        if core::mem::take(&mut parcel.at_source) {
+            let index = parcel.flow as usize;
+            if self.flows[index].on_left_source() {
+                self.wake(index);
+            }
+        }
+    }
+
     /// Counts a packet as lost, and tells its flow.
-    fn lose(&mut self, loss: Loss, parcel: Parcel) {
+    fn lose(&mut self, loss: Loss, mut parcel: Parcel) {
+        self.leave_source(&mut parcel);
         if matches!(parcel.payload, Payload::Report(_)) {
             self.totals.reports_dropped += 1;
             return;

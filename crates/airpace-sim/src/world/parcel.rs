@@ -31,6 +31,8 @@ pub struct Parcel {
     pub ecn: Ecn,
     /// When it was handed to the MAC of the link that it crosses or has crossed last.
     pub(super) queued: Time,
+    /// Whether its flow is told when it has left its source's radio.
+    pub(super) at_source: bool,
     /// The header that a proxy has put in front.
     pub(super) tunnel: Option<Tunnel>,
     /// What it carries.

@@ -652,3 +652,24 @@ proptest! {
         prop_assert!(outcome.links.iter().all(|link| link.counts.level().is_none_or(|level| level <= 64.0)));
     }
 }
+
+#[test]
+fn a_sender_with_small_queues_keeps_its_own_queue_short() {
+    // Mean wait at the sender's own radio, and bytes that arrived.
+    let upload = |small_queue| {
+        let mut traffic = tcp(Algorithm::Cubic, false, None);
+        traffic.sender.small_queue = small_queue;
+        let outcome = run(cell(1, vec![flow(1, 0, Traffic::Tcp(traffic))]));
+        let up = outcome.links.iter().find(|link| link.from == NodeId(1));
+        let wait = up.and_then(|link| link.wait).expect("packets came");
+        (wait.mean, outcome.flows[0].payload_bytes)
+    };
+    let ((long, bytes), (short, fewer)) = (upload(None), upload(Some(131_072)));
+    assert!(3 * short < long, "{short:?} against {long:?}");
+    assert!(
+        fewer as f64 > 0.8 * bytes as f64,
+        "{fewer} against {bytes} bytes"
+    );
+    // Two packets are always allowed, or nothing would be sent.
+    assert!(upload(Some(1)).1 > 0);
+}

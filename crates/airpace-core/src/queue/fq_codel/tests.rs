@@ -190,3 +190,34 @@ fn a_lower_limit_is_kept_from_the_next_arrival_on_at_the_cost_of_the_fattest_flo
         .count();
     assert_eq!(out, 1);
 }
+
+/// What a sender gets of a flow with a backlog, in bytes, if it sends a packet of two quanta less a
+/// byte whenever its queue has left the lists.
+fn share_of_a_timed_sender(leaving: Leaving) -> f64 {
+    let mut queue = queue(FqCoDelConfig {
+        leaving,
+        ..FqCoDelConfig::default()
+    });
+    for number in 0..1_000 {
+        queue.enqueue(Time::ZERO, packet(1, number, 1_514));
+    }
+    take(&mut queue, 1);
+    let mut sent = [0_u32; 2];
+    for number in 0..800 {
+        let listed = (0..1_024).filter(|&index| queue.turns.is_listed(index));
+        if listed.count() < 2 {
+            queue.enqueue(Time::ZERO, packet(2, number, 3_027));
+        }
+        let packet = queue.dequeue(Time::ZERO).unwrap();
+        sent[packet.flow as usize - 1] += packet.bytes;
+    }
+    f64::from(sent[1]) / f64::from(sent[0])
+}
+
+#[test]
+fn a_queue_that_leaves_at_once_as_in_rfc_8290_gets_two_quanta_in_a_round() {
+    let ours = share_of_a_timed_sender(Leaving::AfterIdleRound);
+    let as_printed = share_of_a_timed_sender(Leaving::AtOnce);
+    assert!(ours < 1.01, "{ours}");
+    assert!(as_printed > 1.95, "{as_printed}");
+}

@@ -157,6 +157,9 @@ pub(super) fn check_rate(rate: &RateChoice, at: &str) -> Checked {
     if !is_trace && (has_steps || has_file) {
         return refuse(at, "`trace` and `file` are for adaptation = \"trace\"");
     }
+    if rate.samples.is_some() && rate.adaptation.0 != AdaptationKind::MinstrelHt {
+        return refuse(at, "`samples` is for adaptation = \"minstrel-ht\"");
+    }
     let has_index = rate.mcs.is_some() || rate.nss.is_some();
     if rate.legacy.is_some() && (has_index || rate.adaptation.0 != AdaptationKind::Fixed) {
         return refuse(

@@ -26,10 +26,12 @@ pub(in crate::mac) struct CategoryPath<P> {
     airtime_limit: Option<Box<AirtimeLimit>>,
     /// Packets that count towards a limit for all links.
     held: usize,
-    /// A frame of one of the lanes is on the air.
-    serving: bool,
+    /// The lane of which a frame is on the air.
+    serving: Option<LaneId>,
     /// Most aggregates that are composed before the channel is won, that on the air included.
     ahead: usize,
+    /// The same for lanes whose frames are never aggregates.
+    lone_ahead: usize,
     /// The aggregates that are composed and wait for the channel.
     composed: VecDeque<Flight>,
     /// The frame for whose block ack its sender asks before it sends anything else.
@@ -48,6 +50,8 @@ pub(super) struct NewLane<P> {
     pub(super) weight: u16,
     /// About the rate of its frames.
     pub(super) rate: BitRate,
+    /// Whether its frames carry a single MPDU each.
+    pub(super) is_lone: bool,
 }
 
 impl<P: Packet + Clone> CategoryPath<P> {
@@ -68,8 +72,9 @@ impl<P: Packet + Clone> CategoryPath<P> {
             order: Order::new(config.schedule, config.airtime_fairness),
             airtime_limit: airtime_limit.map(Box::new),
             held: 0,
-            serving: false,
+            serving: None,
             ahead: usize::from(config.hardware),
+            lone_ahead: usize::from(config.driver.lone_ahead.max(config.hardware)),
             composed: VecDeque::new(),
             request: None,
             drops: VecDeque::new(),
@@ -84,7 +89,8 @@ impl<P: Packet + Clone> CategoryPath<P> {
         if let (Some(sizing), Some(qdisc)) = (&mut self.sizing, &mut self.qdisc) {
             sizing.begin(lane.rate, qdisc);
         }
-        self.lanes.push(Lane::new(lane.link, lane.tid, lane.custom));
+        self.lanes
+            .push(Lane::new(lane.link, lane.tid, lane.custom, lane.is_lone));
         LaneId::from_index(self.lanes.len() - 1)
     }
 
@@ -213,7 +219,7 @@ impl<P: Packet + Clone> CategoryPath<P> {
 
     /// Whether nothing contends for the channel and nothing is on the air.
     pub(in crate::mac) fn is_idle(&self) -> bool {
-        !self.serving && !self.has_work()
+        self.serving.is_none() && !self.has_work()
     }
 
     /// Whether aggregates are composed before the channel is won.
@@ -221,9 +227,24 @@ impl<P: Packet + Clone> CategoryPath<P> {
         self.ahead > 0
     }
 
-    /// Whether one more aggregate is to be composed ahead.
-    pub(in crate::mac) fn wants_aggregate(&self) -> bool {
-        self.composed.len() + usize::from(self.serving) < self.ahead
+    /// Whether one more frame is to be composed ahead for the lane whose turn it is.
+    pub(in crate::mac) fn wants_aggregate(&mut self) -> bool {
+        let under_way = self.composed.len() + usize::from(self.serving.is_some());
+        // Most radios treat all lanes alike.
+        if self.lone_ahead == self.ahead || under_way < self.ahead {
+            return under_way < self.ahead;
+        }
+        let Some(next) = self.order.peek() else {
+            return false;
+        };
+        if self.lanes[next.index()].is_lone {
+            return under_way < self.lone_ahead;
+        }
+        let lanes = self.composed.iter().map(|flight| flight.lane);
+        let aggregates = lanes
+            .chain(self.serving)
+            .filter(|lane| !self.lanes[lane.index()].is_lone);
+        aggregates.count() < self.ahead
     }
 
     /// The lane whose frame would be sent next.
@@ -299,14 +320,14 @@ impl<P: Packet + Clone> CategoryPath<P> {
         self.composed.front()
     }
 
-    /// A frame goes on the air.
-    pub(in crate::mac) const fn begin_service(&mut self) {
-        self.serving = true;
+    /// A frame of a lane goes on the air.
+    pub(in crate::mac) const fn begin_service(&mut self, lane: LaneId) {
+        self.serving = Some(lane);
     }
 
     /// A lane was served; see [`super::TransmitPaths::served`].
     pub(super) fn served(&mut self, id: LaneId, done: bool, oldest: Time) {
-        self.serving = false;
+        self.serving = None;
         if self.ahead > 0 {
             return self.relist(id, oldest);
         }

@@ -1,6 +1,7 @@
 //! What the transmit paths of a radio consist of.
 
 use super::custom::{CustomQueues, QueueFactory};
+use super::driver::DriverRules;
 use crate::mac::{ConfigError, RadioId};
 use airpace_core::queue::{
     AirtimeConfig, AirtimeLimitConfig, CoDelConfig, FqCoDelConfig, FqMacConfig, WqmConfig,
@@ -35,6 +36,9 @@ pub struct PathConfig {
     /// Limits the airtime that is composed ahead (Linux's AQL); `None` (default): only `hardware`
     /// limits it.
     pub airtime_limit: Option<AirtimeLimitConfig>,
+    /// How the driver composes frames; see [`PathConfig::drive_by`]. Default
+    /// [`DriverRules::NONE`].
+    pub driver: DriverRules,
     /// Secret of the hashes that tell flows apart.
     pub key: [u8; 16],
 }
@@ -205,7 +209,7 @@ const DRIVER_PACKETS: usize = 123;
 /// ever allows.
 const FIRMWARE_AGGREGATES: u16 = 64;
 /// Aggregates that ath9k keeps in the hardware's queue (004 §3.2).
-const HARDWARE_AGGREGATES: u16 = 2;
+pub(super) const HARDWARE_AGGREGATES: u16 = 2;
 
 impl PathConfig {
     /// Packets of a closed access point's queue for each station, as measured on commercial ones
@@ -231,6 +235,7 @@ impl PathConfig {
             airtime_fairness: None,
             hardware: 0,
             airtime_limit: None,
+            driver: DriverRules::NONE,
             key: [0; 16],
         }
     }

@@ -40,6 +40,8 @@ pub(in crate::mac) struct Lane<P> {
     pub(super) tid: Option<TidId>,
     /// A queue of the user's own.
     pub(super) custom: Option<Box<CustomQueue<P>>>,
+    /// Whether its frames carry a single MPDU each.
+    pub(super) is_lone: bool,
     pub(in crate::mac) window: Window<P>,
     /// Packets that count towards a limit per link.
     pub(super) held: usize,
@@ -55,6 +57,7 @@ impl<P: Packet + Clone> Lane<P> {
         link: LinkId,
         tid: Option<TidId>,
         custom: Option<Box<CustomQueue<P>>>,
+        is_lone: bool,
     ) -> Self {
         Self {
             link,
@@ -62,6 +65,7 @@ impl<P: Packet + Clone> Lane<P> {
             upstream: Backlog::default(),
             tid,
             custom,
+            is_lone,
             window: Window::new(),
             held: 0,
             listed: false,

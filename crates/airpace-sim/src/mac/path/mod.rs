@@ -9,6 +9,7 @@
 mod category;
 mod config;
 mod custom;
+mod driver;
 mod flow_queues;
 mod lane;
 mod order;
@@ -19,6 +20,7 @@ mod sizing;
 pub(super) use category::CategoryPath;
 pub use config::{PathConfig, Qdisc, QueueLimit, QueueScope, Queues, Schedule, Scheme};
 pub use custom::{CustomQueues, PacketStore, QueueFactory, QueueSite, QueuedPacket, TransmitQueue};
+pub use driver::{Driver, DriverRules};
 pub(super) use lane::Backlog;
 pub(super) use queue::Feed;
 
@@ -46,6 +48,8 @@ pub(super) struct TransmitPaths<P> {
     /// What builds the queues of the user's own, and the key of the hashes that tell their flows
     /// apart.
     custom: Option<(CustomQueues, [u8; 16])>,
+    /// Whether the driver sends voice unaggregated.
+    lone_voice: bool,
     /// Packets dropped by the flow queues that have not been reported.
     drops: VecDeque<LaneDrop<P>>,
 }
@@ -79,6 +83,7 @@ impl<P: Packet + Clone> TransmitPaths<P> {
             categories: ByCategory::from_fn(|_| CategoryPath::new(radio)),
             flow_queues,
             custom,
+            lone_voice: config.driver.lone_voice,
             drops: VecDeque::new(),
         }
     }
@@ -102,6 +107,8 @@ impl<P: Packet + Clone> TransmitPaths<P> {
             custom,
             weight: link.weight,
             rate: link.adaptation.best().rate(),
+            is_lone: self.lone_voice && category == AccessCategory::Voice
+                || link.is_never_aggregated(),
         })
     }
 

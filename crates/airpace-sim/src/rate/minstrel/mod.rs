@@ -30,6 +30,7 @@ use airpace_units::{BitRate, Time};
 use chain::Chain;
 use core::time::Duration;
 use sampling::Sampler;
+use strum::{Display, EnumMessage, EnumString, IntoStaticStr, VariantArray};
 use table::Table;
 
 /// The interval between updates that mac80211 sets (rc80211_minstrel: update_interval = 100).
@@ -39,8 +40,26 @@ pub const HALVED_UPDATE_INTERVAL: Duration = Duration::from_millis(50);
 /// Weight of the past in the averages (rc80211_minstrel: EWMA_LEVEL 96 of EWMA_DIV 128).
 pub const EWMA_WEIGHT: f64 = 0.75;
 
-/// The unit of sampling.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// The unit of sampling. Displayed, parsed and listed (`strum`) as `frames` and `packets`.
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    Default,
+    Display,
+    EnumMessage,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+    // By its path, because the trait has a constant of the same name as `VariantArray`.
+    strum::VariantNames,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Samples {
     /// A sample is a frame of normal length, and the pause between samples counts frames, as in
     /// ns-3.
@@ -231,6 +250,35 @@ impl MinstrelHt {
     #[must_use]
     pub const fn is_sampling(&self) -> bool {
         self.sampling
+    }
+
+    /// Whether the rate chosen last is a sample, and not one of its retries.
+    #[must_use]
+    pub fn is_probing(&self) -> bool {
+        self.sampling
+            && !self
+                .chain
+                .entries()
+                .iter()
+                .any(|(index, _)| *index == self.last)
+    }
+
+    /// The slowest rate at which the frame at the rate chosen last is tried: of that rate and the
+    /// chain.
+    #[must_use]
+    pub fn slowest_of_chain(&self) -> TxRate {
+        let chain = self
+            .chain
+            .entries()
+            .map(|(index, _)| self.table.rate(index));
+        let last = self.table.rate(self.last);
+        chain.into_iter().fold(last, |slowest, rate| {
+            if rate.rate() < slowest.rate() {
+                rate
+            } else {
+                slowest
+            }
+        })
     }
 
     /// Smoothed MPDUs per frame, at least 1.

@@ -60,6 +60,10 @@ pub struct SenderConfig {
     pub segment_bytes: u32,
     /// Send buffer: most bytes in flight, whatever the windows allow (default 6 MB).
     pub send_buffer: u64,
+    /// Most bytes of IP packets that may wait, or be on the air, at the sender's own radio (Linux's TCP
+    /// small queues, `tcp_limit_output_bytes`), at least two packets; whoever drives the sender keeps
+    /// to it. `None` (default): no limit. It means nothing if the sender's first hop is a wire.
+    pub small_queue: Option<u64>,
     /// Initial congestion window, segments (default 10, RFC 6928).
     pub initial_window: u32,
     /// Whether segments are ECN-capable (default no): ECT(0). Prague always sends ECT(1).
@@ -87,6 +91,7 @@ impl SenderConfig {
             algorithm,
             segment_bytes: 1_448,
             send_buffer: 6_000_000,
+            small_queue: None,
             initial_window: 10,
             ecn: false,
             handshake: true,

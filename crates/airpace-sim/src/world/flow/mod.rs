@@ -181,6 +181,7 @@ impl Flow {
             self.direction(forward).sent += 1;
         }
         let (flow, category) = (self.index, self.category);
+        let at_source = forward && matches!(&self.ends, Ends::Tcp(tcp) if tcp.has_small_queue());
         (
             node,
             Parcel {
@@ -192,6 +193,7 @@ impl Flow {
                 category,
                 ecn,
                 queued: now,
+                at_source,
                 tunnel: None,
                 payload,
             },
@@ -239,6 +241,15 @@ impl Flow {
                 false
             }
             Ends::Tcp(_) | Ends::Ping(_) | Ends::Web(_) => false,
+        }
+    }
+
+    /// Notes that one of its packets has left its source's radio, or was lost there; returns whether
+    /// the flow must be polled.
+    pub(super) fn on_left_source(&mut self) -> bool {
+        match &mut self.ends {
+            Ends::Tcp(tcp) => tcp.on_left_source(),
+            _ => false,
         }
     }
 

@@ -14,6 +14,9 @@ use airpace_units::Time;
 /// that the stream ends soon after its stop.
 const WRITE_AHEAD: u64 = 256_000;
 
+/// Headers of IPv4 and TCP with timestamps.
+const HEADER_BYTES: u64 = 52;
+
 /// Both ends of a connection that carries data in one direction.
 #[derive(Debug)]
 pub(super) struct TcpEnds {
@@ -22,6 +25,11 @@ pub(super) struct TcpEnds {
     bytes: Option<u64>,
     start: Time,
     stop: Time,
+    /// Most packets that may be at the sender's own radio, and how many are.
+    small_queue: Option<u64>,
+    at_source: u64,
+    /// When the sender was last asked for a segment.
+    polled: Time,
     /// Whether the application has begun to write.
     opened: bool,
     /// Whether the application has written everything.
@@ -56,7 +64,12 @@ impl TcpEnds {
         seed: u64,
         begin: Time,
     ) -> Self {
+        let packet_bytes = u64::from(config.sender.segment_bytes) + HEADER_BYTES;
+        let small_queue = config.sender.small_queue;
         Self {
+            small_queue: small_queue.map(|bytes| (bytes / packet_bytes).max(2)),
+            at_source: 0,
+            polled: Time::ZERO,
             sender: Sender::new(SenderConfig {
                 seed,
                 ..config.sender
@@ -94,13 +107,35 @@ impl TcpEnds {
         if self.sender.deadline().is_some_and(|due| due <= now) {
             self.sender.on_timeout(now);
         }
+        self.polled = now;
+        if self.is_held_back() {
+            return None;
+        }
         let segment = self.sender.poll_transmit(now)?;
+        self.at_source += u64::from(self.small_queue.is_some());
         Some(Departure {
             forward: true,
             bytes: segment.packet_bytes(),
             ecn: segment.ecn,
             payload: Payload::Data(Box::new(segment)),
         })
+    }
+
+    /// Whether it is told of packets that leave its own radio.
+    pub(super) const fn has_small_queue(&self) -> bool {
+        self.small_queue.is_some()
+    }
+
+    /// Whether so many packets are at the sender's own radio that it must not send more.
+    fn is_held_back(&self) -> bool {
+        self.small_queue.is_some_and(|most| self.at_source >= most)
+    }
+
+    /// A packet has left the sender's own radio. Returns whether the sender was held back.
+    pub(super) fn on_left_source(&mut self) -> bool {
+        let was_held_back = self.is_held_back();
+        self.at_source = self.at_source.saturating_sub(1);
+        was_held_back
     }
 
     /// Writes what the application has to send, and closes the stream when it is complete.
@@ -153,7 +188,11 @@ impl TcpEnds {
             return Some(self.start);
         }
         let stop = (!self.closed && self.stop < Time::MAX).then_some(self.stop);
-        [self.sender.deadline(), self.receiver.deadline(), stop]
+        // A sender that is held back is polled when a packet leaves, and not when its pacer would let it
+        // send: that time has come already.
+        let sender = self.sender.deadline();
+        let sender = sender.filter(|&due| !self.is_held_back() || due > self.polled);
+        [sender, self.receiver.deadline(), stop]
             .into_iter()
             .flatten()
             .min()

@@ -41,6 +41,7 @@ impl World {
         };
         let node = proxy.stations[station].node;
         let parcel = Parcel {
+            at_source: false,
             // Reports belong to no flow.
             flow: u32::MAX,
             sequence: 0,

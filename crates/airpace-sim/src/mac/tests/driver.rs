@@ -1,0 +1,152 @@
+//! What drivers do to frames.
+
+use super::air::{Flow, Log, drive};
+use super::*;
+use crate::rate::minstrel::Samples;
+use crate::rate::{MinstrelHt, MinstrelHtConfig};
+use airpace_core::phy::LegacyRate;
+
+/// A radio that sends to others with the rules of a driver.
+fn sender(driver: Driver, scheme: Scheme) -> RadioConfig {
+    let mut path = PathConfig::of(scheme);
+    path.drive_by(driver);
+    RadioConfig {
+        path,
+        ..RadioConfig::new()
+    }
+}
+
+fn pair(
+    sender: RadioConfig,
+    adaptation: impl Into<crate::rate::RateAdaptation>,
+    loss: f64,
+) -> MacConfig {
+    let link = LinkConfig {
+        quality: Quality::Loss(loss),
+        ..LinkConfig::new(RadioId(0), RadioId(1), adaptation)
+    };
+    let back = LinkConfig::new(RadioId(1), RadioId(0), vht(1, 0));
+    MacConfig::new(vec![sender, RadioConfig::new()], vec![link, back])
+}
+
+fn saturate(config: MacConfig, category: AccessCategory) -> Log {
+    let flow = Flow {
+        bytes: 1_500,
+        category,
+        ..Flow::new(0, 1, 60)
+    };
+    drive(
+        &mut Mac::new(config, 5).unwrap(),
+        &[flow],
+        Duration::from_secs(2),
+    )
+}
+
+#[test]
+fn broadcom_sends_lost_mpdus_in_frames_of_their_own() {
+    let mixed = |driver| {
+        let config = pair(sender(driver, Scheme::PerStation), vht(2, 9), 0.1);
+        let log = saturate(config, AccessCategory::BestEffort);
+        let again = log.frames.iter().filter(|frame| frame.retries > 0);
+        let (mut lone, mut all) = (0, 0);
+        for frame in again {
+            all += 1;
+            lone += u32::from(frame.retries == frame.mpdus);
+        }
+        assert!(all > 100, "{all}");
+        all - lone
+    };
+    assert_eq!(mixed(Driver::Broadcom), 0);
+    assert!(mixed(Driver::Closed) > 100);
+}
+
+/// Minstrel on a channel without losses, at all HT rates of 20 MHz with one and two streams.
+fn minstrel() -> MinstrelHt {
+    let rates = (0..16).map(|mcs| {
+        TxRate::new(
+            Standard::Ht,
+            Width::Mhz20,
+            mcs / 8 + 1,
+            mcs,
+            GuardInterval::Ns400,
+        )
+        .unwrap()
+    });
+    MinstrelHt::new(MinstrelHtConfig {
+        samples: Samples::Packets,
+        ..MinstrelHtConfig::new(rates.collect(), 7, 1)
+    })
+    .unwrap()
+}
+
+#[test]
+fn the_aggregates_of_ath9k_fit_the_slowest_rate_of_the_chain() {
+    let longest = |sender: RadioConfig| {
+        let log = saturate(pair(sender, minstrel(), 0.0), AccessCategory::BestEffort);
+        let late = log.frames.iter().skip(log.frames.len() / 2);
+        late.map(|frame| frame.mpdus).max().unwrap()
+    };
+    let mut unchained = sender(Driver::Ath9k, Scheme::Fifo);
+    unchained.path.driver.chain_limit = false;
+    // The chain has a rate with one stream, 72.2 Mbit/s: 36,111 bytes in 4 ms.
+    assert_eq!(longest(sender(Driver::Ath9k, Scheme::Fifo)), 23);
+    assert_eq!(longest(unchained), 32);
+}
+
+#[test]
+fn linux_drivers_do_not_aggregate_voice() {
+    for driver in [Driver::Ath9k, Driver::Mt76] {
+        let config = pair(sender(driver, Scheme::FqMac), vht(1, 9), 0.0);
+        let log = saturate(config, AccessCategory::Voice);
+        assert!(log.frames.len() > 1_000, "{driver}");
+        assert!(log.frames.iter().all(|frame| frame.mpdus == 1), "{driver}");
+    }
+    let config = pair(sender(Driver::Closed, Scheme::PerStation), vht(1, 9), 0.0);
+    let log = saturate(config, AccessCategory::Voice);
+    assert!(log.frames.iter().any(|frame| frame.mpdus > 1));
+}
+
+#[test]
+fn ath9k_holds_eight_frames_for_a_station_without_aggregation() {
+    let ahead = |rate: TxRate| {
+        let config = pair(sender(Driver::Ath9k, Scheme::Fifo), rate, 0.0);
+        // Packets come faster than a single one can be sent.
+        let flow = Flow {
+            bytes: 1_500,
+            ..Flow::new(0, 1, 10)
+        };
+        let log = drive(
+            &mut Mac::new(config, 5).unwrap(),
+            &[flow],
+            Duration::from_millis(100),
+        );
+        // The first frames were composed before others had to wait.
+        let first = log.frames.iter().take_while(|frame| frame.queued == 0);
+        first.count()
+    };
+    assert_eq!(ahead(TxRate::legacy(LegacyRate::Mbps6)), 8);
+    assert_eq!(ahead(vht(1, 0)), 2);
+}
+
+#[test]
+fn mt76_limits_the_airtime_under_way() {
+    assert!(
+        sender(Driver::Mt76, Scheme::FqMac)
+            .path
+            .airtime_limit
+            .is_some()
+    );
+    assert!(
+        sender(Driver::Ath9k, Scheme::FqMac)
+            .path
+            .airtime_limit
+            .is_none()
+    );
+    // Below a queueing discipline there are no queues that the limit could hold back.
+    assert!(
+        sender(Driver::Mt76, Scheme::Fifo)
+            .path
+            .airtime_limit
+            .is_none()
+    );
+}
