@@ -42,7 +42,6 @@ pub mod rng;
 pub mod sensors;
 pub mod steady;
 pub mod step;
-pub mod timestamps;
 pub mod traffic;
 pub mod transport;
 pub mod world;

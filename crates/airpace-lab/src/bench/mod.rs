@@ -2,7 +2,6 @@
 
 pub mod ap;
 pub mod aps;
-pub mod classifier;
 pub mod datapath;
 pub mod edge;
 pub mod emulator;

@@ -22,7 +22,7 @@
 //! ```
 
 mod bursts;
-pub(crate) mod cell;
+mod cell;
 mod radio;
 
 use crate::world::WorldError;
