@@ -36,7 +36,8 @@ pub struct Observer {
     stations: Vec<Option<ObservedStation>>,
 }
 
-/// A slot of an agent without enough acknowledgements has the transit of those before it for this long.
+/// How long the latest transit stands for that of slots in which there were too few acknowledgements to
+/// tell.
 const TRANSIT_KEPT: Duration = Duration::from_secs(1);
 
 /// What is kept for one station beside its bursts.
@@ -52,7 +53,7 @@ struct ObservedStation {
     /// What passed in the slot before this one: the waiting time, and the bytes acknowledged.
     last_wait: Option<WaitingTime>,
     last_acknowledged: u64,
-    /// When frames to it were last seen to take how long.
+    /// How long frames to it took, and when that was last seen.
     last_transit: Option<(Time, SegmentTransit)>,
 }
 
@@ -92,8 +93,8 @@ impl Observer {
         }
     }
 
-    /// From now on the packets for a station pass the box unseen, or no longer. What it answers then tells
-    /// nothing of its own frames, only when the others' could begin.
+    /// Says whether the packets for a station pass the box unseen. While they do, its answers tell nothing
+    /// of its own frames; they only show when other stations' frames could begin.
     pub fn set_exempt(&mut self, station: usize, is_exempt: bool) {
         let Some(Some(observed)) = self.stations.get_mut(station) else {
             return;

@@ -3,9 +3,11 @@
 //! The payload of a round contains what frames take beyond the assumed overhead: collisions, and
 //! back-offs longer than usual. While all stations are only observed, it raises all their airtimes in
 //! proportion, and moves the round rather than the shares. Beside stations of known PHY rate, whose
-//! airtimes do not have it, it would all be charged to the others. So part of it is taken off: as much as
-//! the transits of the known stations show, by half if they take half of the payload or less, because
-//! the transits of a single station are wrong by a tenth and more.
+//! airtimes do not have it, it would all be charged to the others. So part of it is taken off the payload.
+//!
+//! How much too long the transits make the known stations' airtimes tells how much that is. Because the
+//! transits of a single station are wrong by a tenth and more, only a part of this error counts: the
+//! larger the known stations' share of the payload, the larger the part.
 
 use super::steady::Observed;
 
@@ -18,8 +20,8 @@ const BEYOND_MOST: f64 = 0.2;
 const FACTOR: (f64, f64) = (0.67, 1.25);
 
 /// By how much the airtimes of the stations of unknown PHY rate are to be multiplied because those of the
-/// others are known. The airtime per bit of a known station is told as a multiple of the true one, and
-/// its bits per second as the share of the time that they take.
+/// others are known. For a known station, `per_bit_s` is its airtime by transits over its true airtime,
+/// and `bps` is the share of the time that its packets take.
 pub(super) fn beside_known(stations: &[Observed], is_known: impl Fn(&Observed) -> bool) -> f64 {
     let (mut known, mut known_told, mut others_told) = (0.0, 0.0, 0.0);
     for station in stations {

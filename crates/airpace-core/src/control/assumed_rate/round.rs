@@ -108,7 +108,7 @@ impl RoundPart {
 
     /// Whether a box has seen the frames, or how long they took. An agent may report of them besides.
     pub(super) fn is_observed(&self) -> bool {
-        self.frame.transit.is_some() || self.is_unknown() && self.sample.is_passive
+        self.has_transit() || self.is_unknown() && self.sample.is_passive
     }
 
     fn is_unknown(&self) -> bool {
