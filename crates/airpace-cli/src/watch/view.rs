@@ -15,7 +15,7 @@ const SPARK: usize = 10;
 /// Least width at which PHY rate and longest delay are shown, too.
 const WIDE: u16 = 96;
 /// Widest bar of the time.
-const LONGEST_BAR: u16 = 40;
+const LONGEST_BAR: u16 = 30;
 /// A full bar stands for at least this: small figures are small bars.
 const LEAST_MBPS: f64 = 1.0;
 const LEAST_LEVEL: f64 = 4.0;

@@ -32,7 +32,13 @@ pub(super) struct Run {
     #[arg(long, conflicts_with = "json")]
     watch: bool,
     /// Simulated seconds per second, if they are watched; by default as many as the machine can do.
-    #[arg(long, value_name = "FACTOR", requires = "watch", value_parser = factor)]
+    #[arg(
+        long,
+        value_name = "FACTOR",
+        requires = "watch",
+        value_parser = factor,
+        allow_negative_numbers = true
+    )]
     speed: Option<f64>,
 }
 
