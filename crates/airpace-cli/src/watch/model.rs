@@ -175,7 +175,6 @@ impl Watched {
 
 impl Row {
     fn new(name: &str, node: usize, shown_s: f64) -> Self {
-        let history = || History::over(shown_s);
         Self {
             name: name.to_owned(),
             node,
@@ -185,11 +184,18 @@ impl Row {
             phy_mbps: None,
             delay_ms: None,
             longest_ms: None,
-            histories: Histories {
-                goodput: history(),
-                level: history(),
-                delay: history(),
-            },
+            histories: Histories::over(shown_s),
+        }
+    }
+}
+
+impl Histories {
+    /// Empty ones of `shown_s` seconds.
+    pub(super) const fn over(shown_s: f64) -> Self {
+        Self {
+            goodput: History::over(shown_s),
+            level: History::over(shown_s),
+            delay: History::over(shown_s),
         }
     }
 }

@@ -1,4 +1,4 @@
-use super::model::Watched;
+use super::model::{Histories, Watched};
 use super::{Input, ahead, view};
 use airpace_scenario::Loaded;
 use airpace_scenario::run;
@@ -64,12 +64,63 @@ fn assert_screen(watched: &mut Watched, width: u16, height: u16, expected: &str)
     assert!(shown == expected, "shown:\n{shown}\nexpected:\n{expected}");
 }
 
+/// The same network with figures that no change of the simulator moves: in the second half, levels
+/// and delays are higher.
+fn invented() -> Watched {
+    let (mut watched, _) = watched();
+    (watched.done_s, watched.speed) = (0.6, 2.4);
+    watched.busy[0].1 = 0.42;
+    for (place, row) in (1..).zip(&mut watched.rows) {
+        let place = f64::from(place);
+        row.mbps = Some(200.0 / place);
+        row.paced_mbps = (place > 1.0).then_some(210.0 / place);
+        row.level = Some(6.0 * place);
+        row.phy_mbps = Some(390.0 / place);
+        (row.delay_ms, row.longest_ms) = (Some(10.0 * place), Some(25.0 * place));
+        row.histories = Histories::over(1.2);
+        for slot in 1..=6_u32 {
+            let (at_s, half) = (f64::from(slot) / 10.0, f64::from(slot / 4 + 1));
+            row.histories.goodput.add(at_s, row.mbps);
+            row.histories.level.add(at_s, Some(3.0 * place * half));
+            row.histories.delay.add(at_s, Some(5.0 * place * half));
+        }
+    }
+    watched
+}
+
 #[test]
-fn a_run_is_drawn_with_rates_levels_and_delays() {
-    let (mut watched, looks) = watched();
-    assert!(looks > 100, "{looks}");
+fn rates_levels_and_delays_are_drawn() {
+    let mut watched = invented();
     assert_screen(&mut watched, 80, 12, include_str!("snapshots/cell.txt"));
     assert_screen(&mut watched, 100, 12, include_str!("snapshots/wide.txt"));
+}
+
+#[test]
+fn the_figures_are_those_of_the_network() {
+    let (watched, looks) = watched();
+    assert!(looks > 100, "{looks}");
+    let names: Vec<&str> = watched.rows.iter().map(|row| &*row.name).collect();
+    assert_eq!(names, ["ap", "station-1", "station-2", "station-3"]);
+    for (row, (mbps, phy_mbps)) in watched.rows.iter().zip([
+        // The packets have 28 bytes of headers; the access point is sent the upload.
+        (2.0, 390.0),
+        (8.0, 390.0),
+        (8.0, 175.5),
+        (8.0, 58.5),
+    ]) {
+        assert!((row.mbps.unwrap() / mbps - 1.0).abs() < 0.15, "{row:?}");
+        assert!((row.phy_mbps.unwrap() - phy_mbps).abs() < 1e-6, "{row:?}");
+        assert!(row.level.unwrap() >= 1.0, "{row:?}");
+        assert!(row.delay_ms <= row.longest_ms, "{row:?}");
+        assert_eq!(row.paced_mbps.is_some(), row.name != "ap", "{row:?}");
+    }
+    assert!((watched.done_s - 1.2).abs() < 1e-9);
+    assert!((watched.speed - 2.4).abs() < 1e-9);
+    assert!(
+        (0.1..0.9).contains(&watched.busy[0].1),
+        "{:?}",
+        watched.busy
+    );
 }
 
 #[test]
