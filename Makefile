@@ -97,6 +97,7 @@ book: ## the documentation as pages: out/book/index.html (installs mdBook into t
 lint: tools $(VENV) ## formatting, clippy, documentation, spelling, Python, licences, the rules of the tree
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	scripts/check-fuzz
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 	$(CARGO) run -q --locked -p xtask -- tidy
 	.venv/bin/typos

@@ -57,6 +57,7 @@ fn report(input: &mut Unstructured<'_>, station: u32, slot: u64) -> Result<SlotR
     let sender = SenderView {
         backlogged: input.arbitrary()?,
         marked: input.arbitrary()?,
+        bypassed: input.ratio(1, 8)?,
         sent_packets: if input.arbitrary()? {
             packets
         } else {
