@@ -1,17 +1,18 @@
 //! Configuration files: read and checked, with an error that shows the line.
 
 use crate::failure::{bad_input, bad_input_with};
-use airpace_api::config::{AgentConfig, DocumentError, EdgeConfig, ProxyConfig};
+use airpace_api::config::{AgentConfig, DocumentError, EdgeConfig, Override, ProxyConfig};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Reads the in-line box's configuration and checks it.
+/// Reads the in-line box's configuration, with `settings` in place of what the file says or lacks,
+/// and checks it.
 ///
 /// # Errors
 /// The file cannot be read, or its content is refused; both count as bad input.
-pub fn edge(path: &Path) -> anyhow::Result<EdgeConfig> {
-    let config = load(path, EdgeConfig::from_toml)?;
+pub fn edge(path: &Path, settings: &[Override]) -> anyhow::Result<EdgeConfig> {
+    let config = load(path, |text| EdgeConfig::from_toml_with(text, settings))?;
     Ok(config.in_folder(&folder_of(path)?))
 }
 

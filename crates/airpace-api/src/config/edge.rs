@@ -5,6 +5,7 @@ use super::{
 };
 use crate::keys::{PrivateKey, PublicKey};
 use crate::mac::MacAddress;
+use airpace_config::document::Override;
 use airpace_config::quantity::{Size, Span};
 use airpace_config::schema::Given;
 use airpace_config::{choice, section};
@@ -200,7 +201,15 @@ impl EdgeConfig {
     /// Malformed TOML, unknown or missing keys, values out of range, contradictions; with the line
     /// and a remedy.
     pub fn from_toml(text: &str) -> Result<Self, DocumentError> {
-        super::read(text, Self::contradictions)
+        Self::from_toml_with(text, &[])
+    }
+
+    /// Reads a configuration in which `settings` replace what the text says, or add to it.
+    ///
+    /// # Errors
+    /// As of [`EdgeConfig::from_toml`].
+    pub fn from_toml_with(text: &str, settings: &[Override]) -> Result<Self, DocumentError> {
+        super::read(text, settings, Self::contradictions)
     }
 
     /// Checks a configuration that was not read from a file, as [`EdgeConfig::from_toml`] does.

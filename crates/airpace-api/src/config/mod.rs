@@ -20,7 +20,7 @@ mod proxy;
 
 pub use agent::{AgentConfig, AgentMode, UplinkConfig};
 pub use aim::AimError;
-pub use airpace_config::document::DocumentError;
+pub use airpace_config::document::{DocumentError, Override};
 pub use check::{ConfigError, MAX_STATIONS};
 pub use edge::{
     AgentsConfig, ApConfig, Datapath, EdgeConfig, EdgeStationConfig, MetricsConfig, WebConfig,
@@ -32,7 +32,7 @@ pub use proxy::{
 };
 
 use crate::keys::PrivateKey;
-use airpace_config::document::{self, Override};
+use airpace_config::document;
 use airpace_config::quantity::{QueueLimit, Size, Span};
 use airpace_config::schema::{self, Given};
 use airpace_config::section::Section;
@@ -129,11 +129,10 @@ fn example<T: Section>(what: &str, given: &[Given<'_>]) -> String {
 /// `text`.
 fn read<T: Section>(
     text: &str,
+    settings: &[Override],
     check: impl FnOnce(&T) -> Result<(), ConfigError>,
 ) -> Result<T, DocumentError> {
-    const NO_SETTINGS: &[Override] = &[];
-    let (config, source) =
-        document::read::<T>(text, NO_SETTINGS).map_err(hide::secrets_in_excerpt)?;
+    let (config, source) = document::read::<T>(text, settings).map_err(hide::secrets_in_excerpt)?;
     match check(&config) {
         Ok(()) => Ok(config),
         Err(error) => Err(hide::secrets_in_excerpt(

@@ -186,7 +186,7 @@ impl ProxyConfig {
     /// Malformed TOML, unknown or missing keys, values out of range, contradictions; with the line
     /// and a remedy.
     pub fn from_toml(text: &str) -> Result<Self, DocumentError> {
-        super::read(text, Self::contradictions)
+        super::read(text, &[], Self::contradictions)
     }
 
     /// Checks a configuration that was not read from a file, as [`ProxyConfig::from_toml`] does.

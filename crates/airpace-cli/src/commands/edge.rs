@@ -7,7 +7,7 @@ use airpace_agent::config;
 use airpace_agent::failure::{bad_input, bad_input_with};
 use airpace_agent::log;
 use airpace_agent::stop::until_stopped;
-use airpace_api::config::{ApConfig, EdgeConfig};
+use airpace_api::config::{ApConfig, EdgeConfig, Override};
 use airpace_api::operator::EdgeRequest;
 use airpace_config::schema;
 use airpace_live::edge::{self, Reload};
@@ -147,7 +147,7 @@ pub(crate) fn run(args: &Edge) -> anyhow::Result<ExitCode> {
 fn undo(args: &Edge) -> anyhow::Result<ExitCode> {
     let wan = match (&args.wan, &args.config) {
         (Some(wan), _) => wan.clone(),
-        (None, Some(path)) => config::edge(path)?.wan,
+        (None, Some(path)) => config::edge(path, &[])?.wan,
         (None, None) => return Err(bad_input("name the port of the run to undo: --wan eth0")),
     };
     let what = if airpace_live::edge::undo(&wan)? {
@@ -165,20 +165,20 @@ fn undo(args: &Edge) -> anyhow::Result<ExitCode> {
 
 /// The configuration of the file, with the options in place of its values.
 fn configuration(args: &Edge) -> anyhow::Result<EdgeConfig> {
-    let mut config = match &args.config {
-        Some(path) => config::edge(path)?,
-        None => EdgeConfig::default(),
-    };
-    match (&args.wan, &args.config) {
-        (Some(wan), _) => config.wan.clone_from(wan),
-        (None, Some(_)) => {}
+    let mut config = match (&args.config, &args.wan) {
+        // A file may leave the ports to the options.
+        (Some(path), _) => config::edge(path, &ports(args))?,
+        (None, Some(wan)) => EdgeConfig {
+            wan: wan.clone(),
+            ..EdgeConfig::default()
+        },
         (None, None) => {
             return Err(bad_input(
                 "name the two sides: --wan eth0 (towards the wired network) --ap eth1 (towards the access point)",
             ));
         }
-    }
-    if !args.ap.is_empty() {
+    };
+    if args.config.is_none() {
         config.ap = args.ap.iter().map(|port| access_point(port)).collect();
     }
     if args.radio.len() > config.ap.len() {
@@ -211,6 +211,27 @@ fn configuration(args: &Edge) -> anyhow::Result<EdgeConfig> {
         .validate()
         .map_err(|error| bad_input_with(error.one_line("options"), error.excerpt()))?;
     Ok(config)
+}
+
+/// The ports that options name, as settings of the configuration.
+fn ports(args: &Edge) -> Vec<Override> {
+    // A text in JSON is one in TOML.
+    let text = |port: &String| serde_json::Value::from(port.as_str()).to_string();
+    let setting = |key: &str, value: String| Override {
+        key: key.to_owned(),
+        value,
+    };
+    let mut settings = Vec::new();
+    settings.extend(args.wan.as_ref().map(|port| setting("wan", text(port))));
+    if !args.ap.is_empty() {
+        let tables = args
+            .ap
+            .iter()
+            .map(|port| format!("{{ ports = [{}] }}", text(port)));
+        let tables = tables.collect::<Vec<_>>().join(", ");
+        settings.push(setting("ap", format!("[{tables}]")));
+    }
+    settings
 }
 
 pub(super) fn access_point(port: &str) -> ApConfig {

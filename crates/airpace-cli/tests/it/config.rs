@@ -65,6 +65,34 @@ fn the_printed_configuration_has_every_default_and_is_one() {
 }
 
 #[test]
+fn options_give_the_ports_that_the_file_of_a_box_leaves_out_or_other_ones() {
+    let folder = folder("ports");
+    let path = folder.path().join("edge.toml");
+    let print = |text: &str, options: &str| {
+        std::fs::write(&path, text).unwrap();
+        airpace(&format!(
+            "edge --config {} --print-config {options}",
+            path.display()
+        ))
+    };
+    let without = print("dry_run = true\n", "--wan lan0 --ap ap0 --ap ap1");
+    assert_eq!(without.code, Some(0), "{}", without.stderr);
+    let whole = print(
+        "wan = \"x0\"\ndry_run = true\n[[ap]]\nports = [\"x1\"]\n",
+        "--wan lan0 --ap ap0 --ap ap1",
+    );
+    assert_eq!(whole.stdout, without.stdout);
+    for part in ["wan = \"lan0\"", "\"ap0\"", "\"ap1\"", "dry_run = true"] {
+        assert!(whole.stdout.contains(part), "{part}: {}", whole.stdout);
+    }
+    let half = print("dry_run = true\n", "--wan lan0");
+    assert_eq!(half.code, Some(2));
+    assert!(half.stderr.contains("[[ap]]"), "{}", half.stderr);
+    let wrong = print("dry_run = 1\n", "--wan lan0 --ap ap0");
+    assert!(wrong.stderr.contains("edge.toml:1:11"), "{}", wrong.stderr);
+}
+
+#[test]
 fn relative_paths_in_a_file_start_in_its_folder_and_not_in_the_working_directory() {
     let folder = folder("paths");
     let in_folder = |name: &str| folder.path().join(name).display().to_string();
