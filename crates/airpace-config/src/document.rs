@@ -68,14 +68,24 @@ pub enum Place {
 }
 
 impl DocumentError {
-    /// The error in one line; `file` is the name of the file.
+    /// The error in one line; `file` is the name of the file. Control characters, which a value that
+    /// the message repeats may contain, are escaped.
     #[must_use]
     pub fn one_line(&self, file: &str) -> String {
-        match &self.place {
+        let text = match &self.place {
             Place::Line { line, column, .. } => format!("{file}:{line}:{column}: {}", self.message),
             Place::Setting(setting) => format!("--set {setting}: {}", self.message),
             Place::Whole => format!("{file}: {}", self.message),
+        };
+        let mut line = String::with_capacity(text.len());
+        for character in text.chars() {
+            if character.is_control() {
+                line.extend(character.escape_default());
+            } else {
+                line.push(character);
+            }
         }
+        line
     }
 
     /// The line of the file with a caret, if the error is about one.

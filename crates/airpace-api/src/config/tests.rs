@@ -63,6 +63,17 @@ fn refusal(from: &str, to: &str) -> String {
 }
 
 #[test]
+fn a_refused_value_with_control_characters_is_repeated_in_one_line() {
+    let error = AgentConfig::from_toml(
+        "proxy = \"nowhere\\nat\\u001b[31mall\"\n[tun]\naddress = \"10.77.0.2/24\"\n",
+    )
+    .expect_err("the address is none");
+    let line = error.one_line("agent.toml");
+    assert!(!line.contains(char::is_control), "{line:?}");
+    assert!(line.contains(r"nowhere\nat\u{1b}[31mall"), "{line}");
+}
+
+#[test]
 fn the_effective_configuration_reads_back_to_the_same() {
     let config = ProxyConfig::from_toml(&proxy_text()).expect("valid");
     config.validate().expect("valid");
