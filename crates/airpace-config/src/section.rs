@@ -24,6 +24,11 @@ pub trait Section: Setting + Default {
         key: &'static str,
         map: &mut A,
     ) -> Result<(), A::Error>;
+    /// Checks the bounds of every key. Reading a table checks them as it goes; a short form does not.
+    ///
+    /// # Errors
+    /// A value is out of range.
+    fn check_bounds(&self) -> Result<(), String>;
     /// The table that a single word stands for, where there is a short form.
     ///
     /// # Errors
@@ -94,6 +99,13 @@ macro_rules! section {
                 })*
                 Ok(())
             }
+            fn check_bounds(&self) -> Result<(), String> {
+                $(
+                    let bounds = $crate::__bounds_of!($how $(($($arg),*))?);
+                    $crate::section::check_bounded(stringify!($field), &self.$field, bounds)?;
+                )*
+                Ok(())
+            }
             $(fn from_short(text: &str) -> Result<Self, String> {
                 $short(text)
             })?
@@ -119,7 +131,7 @@ macro_rules! section {
                 }
             }
             fn from_text(text: &str) -> Option<Self> {
-                <Self as $crate::section::Section>::from_short(text).ok()
+                $crate::section::read_short(text).ok()
             }
             fn read<'de, D>(deserializer: D) -> Result<Self, D::Error>
             where
@@ -220,7 +232,7 @@ impl<'de, T: Section> Visitor<'de> for SectionVisitor<T> {
         write!(f, "a table ({})", T::NAME)
     }
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
-        T::from_short(text).map_err(E::custom)
+        read_short(text).map_err(E::custom)
     }
     fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<T, E> {
         self.visit_str(if value { "true" } else { "false" })
@@ -303,6 +315,29 @@ pub fn read_bounded<'de, T: Setting, A: MapAccess<'de>>(
     bounds: Option<Bounds>,
 ) -> Result<T, A::Error> {
     map.next_value_seed(BoundedValue(bounds, PhantomData))
+}
+
+/// Reads the short form of a table.
+#[doc(hidden)]
+pub fn read_short<T: Section>(text: &str) -> Result<T, String> {
+    let section = T::from_short(text)?;
+    section.check_bounds()?;
+    Ok(section)
+}
+
+/// Refuses the value of `key` outside its bounds.
+#[doc(hidden)]
+pub fn check_bounded<T: Setting>(
+    key: &str,
+    value: &T,
+    bounds: Option<Bounds>,
+) -> Result<(), String> {
+    match bounds {
+        Some(Bounds { low, high }) if !value.within(low, high) => {
+            Err(format!("{key} is out of range: give {low} to {high}"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Checks the bounds while the value is read, so that the error gets the place of the value.

@@ -156,6 +156,16 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ),
     (
         "\"mcs 9 nss 2\"",
+        "\"60 Mbit/s\"",
+        "x.toml:9:8: legacy is out of range: give 1 Mbit/s to 54 Mbit/s",
+    ),
+    (
+        "\"mcs 9 nss 2\"",
+        "\"mcs 32\"",
+        "x.toml:9:8: mcs is out of range: give 0 to 31",
+    ),
+    (
+        "\"mcs 9 nss 2\"",
         "{ msc = 9 }",
         "x.toml:9:10: rate has no key `msc`: did you mean `mcs`?",
     ),
