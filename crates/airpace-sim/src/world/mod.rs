@@ -191,6 +191,9 @@ impl World {
         for channel in &mut self.channels {
             channel.begin_statistics(self.begin);
         }
+        for proxy in &mut self.proxies {
+            proxy.begin_statistics();
+        }
         self.begun = true;
     }
 
