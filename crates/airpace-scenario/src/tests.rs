@@ -1,6 +1,7 @@
 mod bottleneck;
 mod capture;
 mod l4s;
+mod moves;
 mod observed;
 mod radio;
 mod reception;
