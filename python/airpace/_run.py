@@ -104,7 +104,8 @@ class Result:
     @property
     def warnings(self) -> list[dict[str, str]]:
         """Why figures are not to be trusted: `name`, `who` (a node or flow) and `text` of each reason; empty without any."""
-        return self.summary["warnings"]
+        found: list[dict[str, str]] = self.summary["warnings"]
+        return found
 
     @property
     def tables(self) -> dict[str, Table]:

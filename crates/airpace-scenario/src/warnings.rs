@@ -430,7 +430,8 @@ impl<'r> Run<'r> {
         let (trips, name, round_trip) = worst?;
         let others = match count {
             1 => String::new(),
-            _ => format!(" (as do {} other flows)", count - 1),
+            2 => " (another flow has too few as well)".to_owned(),
+            _ => format!(" ({} other flows have too few as well)", count - 1),
         };
         let text = format!(
             "has {trips:.1} round trips of {:.0} ms in the measured time{others}: these are \

@@ -191,7 +191,8 @@ fn what_is_measured_for_too_short_a_time_is_told() {
     let trips = only(&wired, &["duration=500 ms", "warm_up=500 ms"]);
     assert_eq!(trips.name, WarningName::MeasuredTooShort);
     assert!(
-        trips.text.contains("round trips of") && trips.text.contains("as do 1 other flows"),
+        trips.text.contains("round trips of")
+            && trips.text.contains("another flow has too few as well"),
         "{trips}"
     );
     assert_eq!(warnings(&wired, &["duration=3 s", "warm_up=500 ms"]), []);
