@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build agent python demo demo-check reproduce test test-full test-metrics validate-ns3 bench frontier soak lint check-all deb test-deb static fuzz bpf book ci tools packages
+.PHONY: help build agent python demo demo-check reproduce figures papers-page test test-full test-metrics validate-ns3 bench frontier soak lint check-all deb test-deb static fuzz bpf book ci tools packages
 
 CARGO ?= cargo
 PYTHON := .venv/bin/python
@@ -41,11 +41,17 @@ demo: build $(VENV) ## the same download with Cubic, BBR, behind airpace and ove
 demo-check: demo ## the demo, failing if a bar that it shows is missed on this machine
 	$(PYTHON) -m airpace.demo_report out/demo --check
 
-reproduce: build $(VENV) ## every figure and table of the papers from our own runs: out/reproduce, docs/reproduction.md; ROWS="003 004" for fewer
+reproduce: papers-page ## every figure and table of the papers from our own runs: out/reproduce, docs/reproduction.md; ROWS="003 004" for fewer
+
+figures: RESUME := --resume
+figures: papers-page ## the same from the runs that are in out/reproduce; only those that are missing are made
+
+# The page out/reproduction.md with a figure per row; docs has the page of all rows.
+papers-page: build $(VENV)
 	mkdir -p out
-	target/release/airpace reproduce $(or $(ROWS),000 002 003 004) --out out/reproduce --markdown > out/reproduction.md
-	$(PYTHON) -m airpace.reproduce_report out/reproduce
-	$(if $(ROWS),,cp out/reproduction.md docs/reproduction.md)
+	target/release/airpace reproduce $(or $(ROWS),000 002 003 004) --out out/reproduce $(RESUME) --markdown > out/reproduction.md
+	$(PYTHON) -m airpace.reproduce_report out/reproduce --page out/reproduction.md
+	$(if $(ROWS),,rm -rf docs/img/reproduction && cp -r out/img/reproduction docs/img/ && cp out/reproduction.md docs/reproduction.md)
 
 test: tools packages $(VENV) ## all tests
 	$(CARGO) test --workspace --locked

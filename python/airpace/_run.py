@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -99,6 +100,12 @@ class Result:
         if self._json is None:
             self._json = json.loads(self._run.json())
         return self._json
+
+    @property
+    def warnings(self) -> list[dict[str, str]]:
+        """Why figures are not to be trusted: `name`, `who` (a node or flow) and `text` of each reason; empty without any."""
+        found: list[dict[str, str]] = self.summary["warnings"]
+        return found
 
     @property
     def tables(self) -> dict[str, Table]:
@@ -219,6 +226,11 @@ def simulate(
     ------
     ScenarioError
         The scenario or a setting is refused. The text says where, why, and what to do, as that of the program does.
+
+    Warns
+    -----
+    UserWarning
+        A setting made figures meaningless; `Result.warnings` has the reasons.
     """
     loaded = load(scenario, overrides)
     for name, factory in (("law", law), ("queue", queue)):
@@ -226,7 +238,10 @@ def simulate(
             raise TypeError(f"{name} is {factory!r}: give a class or a function that builds one")
     with _shown(progress) as observer:
         run = _native.simulate(loaded, law, queue, observer, None if out is None else Path(out))
-    return Result(run)
+    result = Result(run)
+    for warning in result.warnings:
+        warnings.warn(f"{warning['name']}: `{warning['who']}` {warning['text']}", UserWarning, stacklevel=2)
+    return result
 
 
 class _shown:  # noqa: N801

@@ -13,12 +13,12 @@ from matplotlib.figure import Figure
 from airpace.results import FormatError
 
 
-def save_all(folder: Path, figures: Iterable[tuple[str, Figure]]) -> list[Path]:
-    """Writes each figure to `folder` under its name, as PNG. Returns the files."""
+def save_all(folder: Path, figures: Iterable[tuple[str, Figure]], dpi: int = 120) -> list[Path]:
+    """Writes each figure to `folder` under its name, as PNG with `dpi` dots per inch. Returns the files."""
     files = []
     for name, figure in figures:
         path = folder / f"{name}.png"
-        figure.savefig(path, dpi=120)
+        figure.savefig(path, dpi=dpi)
         plt.close(figure)
         files.append(path)
     return files

@@ -1,11 +1,14 @@
-"""Draws a figure of each row that `airpace reproduce --out` stored.
+"""Draws a figure of each row that `airpace reproduce --out` stored: our runs, and every printed figure of the paper beside ours.
 
-Usage: `python -m airpace.reproduce_report out/reproduce`.
+Usage: `python -m airpace.reproduce_report out/reproduce [--page docs/reproduction.md]`. With `--page` the figures are also put into the page that
+`airpace reproduce --markdown` wrote: each below the heading of its row, the files in `img/reproduction` beside the page.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -196,17 +199,18 @@ def load(folder: Path) -> list[dict[str, Any]]:
 
 
 def figure(data: dict[str, Any]) -> Figure:
-    """The figure of a row: its panels, and below them the relations with their bars."""
+    """The figure of a row: its panels, and below them the relations with their bars, the paper's figures and ours."""
     row = data["row"]
     panels = PANELS.get(row["id"], [])
-    height = 0.24 * (len(row["relations"]) + 2)
-    drawing = plt.figure(figsize=(10, 3.6 * len(panels) + height + 0.5))
-    grid = drawing.add_gridspec(len(panels) + 1, 1, height_ratios=[3.6] * len(panels) + [height])
+    height = 0.24 * (len(row["relations"]) + 3)
+    drawing = plt.figure(figsize=(13, 3.6 * len(panels) + height + 0.9))
+    grid = drawing.add_gridspec(len(panels) + 1, 2, height_ratios=[3.6] * len(panels) + [height], width_ratios=[3, 1])
     for index, panel in enumerate(panels):
-        axis = drawing.add_subplot(grid[index])
+        axis = drawing.add_subplot(grid[index, :])
         (_bars if isinstance(panel, Bars) else _lines)(axis, panel, data["cases"])
         axis.set_title(panel.title)
-    _relations(drawing.add_subplot(grid[len(panels)]), row)
+    _relations(drawing.add_subplot(grid[len(panels), 0]), row)
+    _comparison(drawing.add_subplot(grid[len(panels), 1]), row)
     drawing.suptitle(f"{row['source']}: {row['verdict']}")
     return drawing
 
@@ -254,27 +258,158 @@ def _relations(axis: Axes, row: dict[str, Any]) -> None:
     for number, line in enumerate(lines):
         y = 1 - (number + 0.5) / len(lines)
         colour = "black" if line[4] in ("", "holds") else "#D55E00"
-        for x, text in zip((0.0, 0.5, 0.66, 0.8, 0.92), line):
+        for x, text in zip((0.0, 0.45, 0.65, 0.8, 0.93), line):
             axis.text(x, y, text, fontsize=8, va="center", color=colour, transform=axis.transAxes)
+
+
+Span = tuple[float, float]
+"""Two ends of a range, which may be equal or infinite."""
+
+WIDEST = 2.0
+"""How far the comparison reaches, in multiples of the paper's figure; what is beyond stands at the edge as an arrow."""
+
+_NUMBER = r"(-?\d+(?:\.\d+)?)"
+
+
+def _printed(text: str) -> Span | None:
+    """The figure or range that a paper prints; `None` if it says something in words."""
+    if found := re.match(rf"{_NUMBER} to {_NUMBER}\b", text):
+        return float(found[1]), float(found[2])
+    if found := re.match(rf"{_NUMBER}(?: |$)", text):
+        return float(found[1]), float(found[1])
+    return None
+
+
+def _bar(text: str) -> Span | None:
+    """What a bar allows; `None` if it is not a figure."""
+    if found := re.match(rf"{_NUMBER} ± {_NUMBER}$", text):
+        return float(found[1]) - float(found[2]), float(found[1]) + float(found[2])
+    if found := re.match(rf"[≥>] {_NUMBER}$", text):
+        return float(found[1]), float("inf")
+    if found := re.match(rf"[≤<] {_NUMBER}$", text):
+        return float("-inf"), float(found[1])
+    return _printed(text)
+
+
+def _reference(paper: Span | None, bar: Span | None) -> float:
+    """What a relation's figures are compared with: the paper's figure, the middle of its range, or the bar. 0 if there is none."""
+    span = paper or bar
+    if span is None:
+        return 0.0
+    finite = [end for end in span if abs(end) != float("inf")]
+    return sum(finite) / len(finite)
+
+
+def _comparison(axis: Axes, row: dict[str, Any]) -> None:
+    """Beside each relation: the paper's figure or range, the bar, and ours with its interval, all over the paper's."""
+    count = len(row["relations"]) + 1
+    for number, relation in enumerate(row["relations"], start=1):
+        y = 1 - (number + 0.5) / count
+        paper, bar = _printed(relation["printed"]), _bar(relation["bar"])
+        reference = _reference(paper, bar)
+        if relation["measured"] is None or reference == 0.0:
+            continue
+        if bar is not None:
+            low, high = sorted(min(max(end / reference, 0.0), WIDEST) for end in bar)
+            axis.plot([low, high], [y, y], color="#dddddd", linewidth=7, solid_capstyle="butt", zorder=1)
+        if paper is not None:
+            axis.plot([end / reference for end in paper], [y, y], color="black", marker="D", markersize=5, zorder=2)
+        ours, half = relation["measured"] / reference, (relation["ci95"] or 0.0) / abs(reference)
+        colour = "#0072B2" if relation["verdict"] == "holds" else "#D55E00"
+        if 0.0 <= ours <= WIDEST:
+            axis.errorbar(ours, y, xerr=half, color=colour, marker="o", markersize=5, capsize=2, zorder=3)
+        else:
+            axis.plot(min(max(ours, 0.0), WIDEST), y, color=colour, marker="<" if ours < 0.0 else ">", zorder=3)
+    axis.set_xlim(-0.05, WIDEST + 0.05)
+    axis.set_ylim(0, 1)
+    axis.set_yticks([])
+    axis.set_xlabel(
+        "over the paper's (◆), or over the bar (grey)\nwhere it prints none; ours ●, beyond the edge ▸", fontsize=8
+    )
 
 
 def _relation(relation: dict[str, Any]) -> list[str]:
     measured, interval = relation["measured"], relation["ci95"]
     text = "not measured" if measured is None else f"{measured:.3g}" + (f" ± {interval:.2g}" if interval else "")
     unit = relation["unit"]
-    return [relation["what"], relation["printed"], f"{text} {unit}", f"{relation['bar']} {unit}", relation["verdict"]]
+    what, printed = _short(relation["what"], 62), _short(relation["printed"], 30)
+    return [what, printed, f"{text} {unit}", f"{relation['bar']} {unit}", relation["verdict"]]
 
 
-def write_report(folder: Path) -> list[Path]:
-    """Draws every row of `folder` to a file beside its data. Returns the files."""
-    drawn = ((data["row"]["id"].replace("/", "-"), figure(data)) for data in load(folder))
+def _short(text: str, most: int) -> str:
+    """The text, cut to at most so many characters; the page has it whole."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def write_report(folder: Path, page: Path | None = None) -> list[Path]:
+    """Draws every row of `folder` to a file beside its data, and into `page`, if given. Returns the files."""
+    rows = load(folder)
+    if page is not None:
+        _require_rows(page, rows)
     with plt.rc_context(STYLE):
-        return figures.save_all(folder, drawn)
+        files = figures.save_all(folder, ((_name(data), figure(data)) for data in rows))
+        if page is not None:
+            beside = page.parent / IMAGES
+            beside.mkdir(parents=True, exist_ok=True)
+            figures.save_all(beside, ((_name(data), figure(data)) for data in rows), dpi=72)
+            page.write_text(_illustrated(page.read_text(encoding="utf-8"), rows), encoding="utf-8")
+    return files
+
+
+IMAGES = "img/reproduction"
+"""Where the figures of a page are, from the folder of the page."""
+
+
+def _name(data: dict[str, Any]) -> str:
+    name: str = data["row"]["id"].replace("/", "-")
+    return name
+
+
+def _heading(data: dict[str, Any]) -> str:
+    return f"## {data['row']['id']}: {data['row']['verdict']}"
+
+
+def _require_rows(page: Path, rows: list[dict[str, Any]]) -> None:
+    """Refuses a page of other results: figures and verdicts must be of the same runs."""
+    try:
+        lines = page.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise FormatError(f"cannot read {page}: {error.strerror}") from error
+    for data in rows:
+        if _heading(data) not in lines:
+            raise FormatError(
+                f"{page} has no heading `{_heading(data)}`: write the page anew from the same rows with `airpace reproduce --markdown`"
+            )
+
+
+def _illustrated(text: str, rows: list[dict[str, Any]]) -> str:
+    """The page with the figure of each row below its heading, in place of those that are there."""
+    headings = {_heading(data): _name(data) for data in rows}
+    lines: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("![") and f"]({IMAGES}/" in line:
+            # The empty line after a figure goes with it.
+            lines.pop()
+            continue
+        lines.append(line)
+        if name := headings.get(line):
+            lines += ["", f"![{line.removeprefix('## ')}]({IMAGES}/{name}.png)"]
+    return "\n".join(lines) + "\n"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the program. Returns its exit code: 2 if the folder cannot be read."""
-    return figures.run("airpace.reproduce_report", __doc__, "airpace reproduce", write_report, arguments)
+    """Runs the program. Returns its exit code: 2 if the folder or the page cannot be used."""
+    parser = argparse.ArgumentParser(prog="python -m airpace.reproduce_report", description=__doc__)
+    parser.add_argument("folder", type=Path, help="the folder that `airpace reproduce --out` wrote")
+    parser.add_argument("--page", type=Path, help="the page of `airpace reproduce --markdown` that gets the figures")
+    options = parser.parse_args(arguments)
+    try:
+        files = write_report(options.folder, options.page)
+    except FormatError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(f"{len(files)} figures in {options.folder}")
+    return 0
 
 
 if __name__ == "__main__":

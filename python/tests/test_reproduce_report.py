@@ -40,3 +40,30 @@ def test_bars_are_grouped_by_case_and_coloured_by_scheme():
 def test_a_folder_without_rows_is_refused(tmp_path, capsys):
     assert reproduce_report.main([str(tmp_path)]) == 2
     assert "airpace reproduce --out" in capsys.readouterr().err
+
+
+def test_printed_figures_and_bars_are_read():
+    printed = [
+        reproduce_report._printed(text) for text in ("35 ms", "4.54 to 5", "10 to 15 %", "“around 80 %”", "(ours)")
+    ]
+    assert printed == [(35.0, 35.0), (4.54, 5.0), (10.0, 15.0), None, None]
+    bars = [reproduce_report._bar(text) for text in ("2 ± 0.5", "≥ 8", "< 1", "0.75 to 0.9", "> -1.5")]
+    assert bars == [(1.5, 2.5), (8.0, float("inf")), (float("-inf"), 1.0), (0.75, 0.9), (-1.5, float("inf"))]
+    assert reproduce_report._reference((4.0, 6.0), None) == 5.0
+    assert reproduce_report._reference(None, (8.0, float("inf"))) == 8.0
+
+
+def test_a_page_gets_the_figures_below_the_headings_of_their_rows(tmp_path, capsys):
+    store(tmp_path, ["003-T1", "003-F2/3"])
+    page = tmp_path / "reproduction.md"
+    text = "# Title\n\n## 003-T1: holds\n\nwords\n\n## 003-F2/3: holds\n\nmore\n"
+    page.write_text(text)
+    for _ in range(2):  # The second time the figures are replaced.
+        assert reproduce_report.main([str(tmp_path), "--page", str(page)]) == 0
+        assert page.read_text() == text.replace(
+            "## 003-T1: holds\n", "## 003-T1: holds\n\n![003-T1: holds](img/reproduction/003-T1.png)\n"
+        ).replace("## 003-F2/3: holds\n", "## 003-F2/3: holds\n\n![003-F2/3: holds](img/reproduction/003-F2-3.png)\n")
+    assert (tmp_path / "img/reproduction/003-F2-3.png").read_bytes().startswith(b"\x89PNG")
+    page.write_text(text.replace("003-T1: holds", "003-T1: missed"))
+    assert reproduce_report.main([str(tmp_path), "--page", str(page)]) == 2
+    assert "no heading `## 003-T1: holds`" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -168,3 +169,14 @@ def test_a_result_shows_itself():
 
 def test_every_stored_scenario_that_is_short_runs():
     assert airpace.simulate(SCENARIOS / "002-f1-cell.toml", duration="50 ms", warm_up="10 ms").summary["stations"]
+
+
+def test_a_setting_that_makes_figures_meaningless_is_told():
+    with pytest.warns(UserWarning, match="nothing-arrived: `udp-cbr@station-1` starts at 2.0 s"):
+        result = airpace.simulate(CELL, **{"flow.0.start": "2 s"})
+    assert [warning["name"] for warning in result.warnings] == ["nothing-arrived"] * 2
+    assert result.warnings[0]["who"] == "udp-cbr@station-1"
+    assert "measure longer" in result.warnings[0]["text"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert airpace.simulate(CELL).warnings == []

@@ -52,6 +52,7 @@ pub mod sweep;
 pub mod table;
 #[cfg(test)]
 mod tests;
+pub mod warnings;
 
 use crate::file::{DocumentError, Override, Scenario, Source};
 use crate::results::ScenarioRecord;

@@ -4,6 +4,7 @@
 //! scenario, seed and version give the same bytes except for [`SimulationSummary::wall_s`] and
 //! [`SimulationSummary::packets_per_wall_s`].
 
+use crate::warnings::Warning;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -40,6 +41,9 @@ pub struct SimulationSummary {
     pub proxies: Vec<ProxySummary>,
     /// The whole network.
     pub totals: TotalsSummary,
+    /// Why figures are not to be trusted, if there are reasons.
+    #[serde(default)]
+    pub warnings: Vec<Warning>,
     /// Wall time that the run took, seconds.
     pub wall_s: f64,
     /// Packets that arrived, warm-up included, per second of wall time.

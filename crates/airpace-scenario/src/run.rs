@@ -4,6 +4,7 @@ use crate::progress::Progress;
 use crate::resolve::Resolved;
 use crate::results::SimulationSummary;
 use crate::stop::Stop;
+use crate::warnings::{self, Holding};
 use crate::{Loaded, summary};
 use airpace_sim::world::{Outcome, World, WorldError};
 use airpace_units::Time;
@@ -56,13 +57,18 @@ pub fn watched(
     watch: &mut dyn FnMut(&World),
 ) -> Result<Option<Finished>, WorldError> {
     let mut world = World::new(resolved.world.clone())?;
-    let interrupted = !advance(&mut world, stop, watch);
+    let mut holding = Holding::default();
+    let interrupted = !advance(&mut world, stop, &mut |world| {
+        holding.look(world);
+        watch(world);
+    });
     if interrupted && world.now() <= Time::ZERO.saturating_add(resolved.world.warm_up) {
         return Ok(None);
     }
     let outcome = world.outcome();
     let mut summary = summary::summary(loaded, &resolved, &outcome);
     summary.interrupted = interrupted;
+    summary.warnings = warnings::warnings(&resolved, &outcome, &holding);
     Ok(Some(Finished {
         resolved,
         outcome,

@@ -13,7 +13,7 @@ use airpace_sim::world::{self, Details, DirectionCounts, LinkCounts, Losses, Nod
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The figures of `outcome`. The time that the run took is left at zero.
+/// The figures of `outcome`. The time that the run took is left at zero, and warnings are left out.
 #[must_use]
 pub fn summary(loaded: &Loaded, resolved: &Resolved, outcome: &Outcome) -> SimulationSummary {
     let stations = stations(resolved, outcome);
@@ -31,6 +31,7 @@ pub fn summary(loaded: &Loaded, resolved: &Resolved, outcome: &Outcome) -> Simul
         proxies: proxies(resolved, outcome),
         stations,
         totals,
+        warnings: Vec::new(),
         wall_s: 0.0,
         packets_per_wall_s: 0.0,
     }
@@ -148,15 +149,15 @@ fn totals(resolved: &Resolved, outcome: &Outcome, stations: &[StationSummary]) -
 }
 
 /// One direction of a flow.
-struct Direction<'o> {
-    from: NodeId,
-    to: NodeId,
-    counts: &'o DirectionCounts,
+pub(crate) struct Direction<'o> {
+    pub(crate) from: NodeId,
+    pub(crate) to: NodeId,
+    pub(crate) counts: &'o DirectionCounts,
 }
 
 /// The direction of a flow from the sender that the scenario names. Of web pages these are the
 /// answers, because the simulator calls the client their sender.
-fn main_direction<'o>(name: &FlowName, flow: &'o world::FlowSummary) -> Direction<'o> {
+pub(crate) fn main_direction<'o>(name: &FlowName, flow: &'o world::FlowSummary) -> Direction<'o> {
     if name.kind == FlowKind::Web.word() {
         Direction {
             from: flow.to,

@@ -38,16 +38,6 @@ pub fn render(summary: &SimulationSummary) -> String {
         summary.wall_s,
         thousands(summary.packets_per_wall_s)
     );
-    for proxy in &summary.proxies {
-        if let Some(least_ms) = proxy.least_latency_ms {
-            let _ = writeln!(
-                text,
-                "The latency asked of the proxy at `{}` cannot be met: the least seems to be \
-                 {least_ms:.1} ms.",
-                proxy.at
-            );
-        }
-    }
     if summary.interrupted {
         let _ = writeln!(
             text,

@@ -5,7 +5,7 @@
 
 mod powers;
 
-pub use powers::{Capture, ReceivedPowers, ReceptionRules};
+pub use powers::{Capture, PairPowers, ReceivedPowers, ReceptionRules};
 
 pub(crate) use powers::milliwatts_of;
 

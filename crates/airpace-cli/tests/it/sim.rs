@@ -331,3 +331,30 @@ fn a_simulation_that_takes_minutes_says_so_before_it_starts() {
         assert!(said.contains("this will take about "), "{line}: {said}");
     }
 }
+
+#[test]
+fn a_setting_that_makes_figures_meaningless_is_told_on_standard_error_and_in_json() {
+    let folder = folder("sim-warned");
+    let path = file(&folder, CELL);
+    let line = format!("sim run {} --set", path.display());
+    let said = airpace_words(
+        &[
+            line.split(' ').collect::<Vec<_>>(),
+            vec!["flow.0.start=1 s", "--json"],
+        ]
+        .concat(),
+    );
+    assert!(
+        said.stderr.contains(
+            "nothing-arrived: `udp-cbr@station-2` starts at 1.0 s, but the run ends at 0.2 s"
+        ),
+        "{}",
+        said.stderr
+    );
+    let warnings = &json_of(&said)["warnings"];
+    assert_eq!(warnings[1]["name"], "nothing-arrived");
+    assert_eq!(warnings[1]["who"], "udp-cbr@station-2");
+    let well = airpace(&format!("sim run {} --json", path.display()));
+    assert_eq!(json_of(&well)["warnings"], serde_json::json!([]));
+    assert!(!well.stderr.contains("WARN"), "{}", well.stderr);
+}

@@ -155,7 +155,8 @@ pub fn markdown(reproduction: &Reproduction) -> String {
 const MARKDOWN_HEAD: &str = "\
 # Reproduction of the papers' figures
 
-This page is the output of `airpace reproduce … --markdown`; `make reproduce` renews the page, the data and the figures. A row is a
+This page is the output of `airpace reproduce … --markdown`; `make reproduce` renews the page, the data and the figures, `make figures` does so from the runs
+that are stored in `out/reproduce`. A figure shows our runs and, beside its table, each relation over the paper's figure: the papers' own pictures are not copied. A row is a
 figure or table of a paper; the README says which number is which paper. Each relation shows what the paper prints, our figure (the mean
 over the seeds with half the 95 % confidence interval), its distance from the printed one, and the bar. A relation *holds* if the whole
 interval meets the bar, is *missed* if the whole interval misses it, and is *inconclusive* otherwise. A row holds if all its relations

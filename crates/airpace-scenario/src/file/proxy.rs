@@ -139,8 +139,12 @@ section! {
         rate: Option<RateChoice> = optional,
         /// New probability that an MPDU is not decoded.
         loss: Option<f64> = optional("0", "0.999"),
-        /// New coordinates, which decide about losses from then on. Who hears whom stays as it was.
+        /// New coordinates. They decide about losses from then on and, by `reception = "sinr"`,
+        /// about who hears whom.
         position: Option<Point> = optional,
+        /// Time in which the node walks to `position` in a straight line, from where it is; without
+        /// it, it is there at once.
+        walk: Option<Span> = optional("100 ms", "100000 s"),
         /// Probability that a report of the station is lost on its way to its proxy, besides the
         /// fate of its packet. The three `report_…` keys are set together.
         report_loss: Option<f64> = optional("0 with another `report_…` key", "0", "1"),

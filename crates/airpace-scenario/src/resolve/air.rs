@@ -7,7 +7,7 @@ use crate::file::{
 };
 use airpace_config::document::{KeyError, refuse};
 use airpace_core::phy::{self, AccessCategory, Band, Medium};
-use airpace_sim::channel::{self, FadingKind, FadingLaw, Position};
+use airpace_sim::channel::{self, FadingKind, FadingLaw};
 use airpace_sim::mac::{Beacon, LinkConfig, MacConfig, Quality, RadioConfig, RadioId, Signal};
 use airpace_sim::world::ChannelConfig;
 use std::time::Duration;
@@ -37,44 +37,28 @@ pub(super) fn channels(
     rates: &Rates<'_>,
 ) -> Result<Vec<ChannelConfig>, KeyError> {
     let mut channels = Vec::new();
-    for (index, channel) in network.scenario.channel.iter().enumerate() {
-        let air = Air {
-            network,
-            rates,
-            index,
-            channel,
-        };
-        channels.push(air.build()?);
+    for index in 0..network.scenario.channel.len() {
+        channels.push(Air::new(network, rates, index).build()?);
     }
     Ok(channels)
 }
 
-/// The quality of a client's links once it stands at `position`; `None` if positions decide nothing
-/// for it. Who hears whom stays as it was.
-pub(super) fn quality_at(
+/// The quality of a client's links where it stands; `None` if positions decide nothing for it.
+pub(super) fn quality_of(
     network: &Network<'_>,
     rates: &Rates<'_>,
     member: usize,
-    position: Position,
 ) -> Result<Option<Quality>, KeyError> {
-    let mut network = network.clone();
-    network.members[member].position = position;
     let (Some(index), Some(above)) = (
         network.members[member].uplink,
         network.members[member].above,
     ) else {
         return Ok(None);
     };
-    let channel = &network.scenario.channel[index];
-    if channel.error_model != ErrorModelName::Snr {
+    let air = Air::new(network, rates, index);
+    if air.channel.error_model != ErrorModelName::Snr {
         return Ok(None);
     }
-    let air = Air {
-        network: &network,
-        rates,
-        index,
-        channel,
-    };
     let members = air.members();
     let (Some(from), Some(to)) = (radio_of(&members, above), radio_of(&members, member)) else {
         return Ok(None);
@@ -92,9 +76,21 @@ fn radio_of(members: &[usize], node: usize) -> Option<RadioId> {
 /// A channel, and what it is resolved against.
 pub(super) struct Air<'n> {
     pub(super) network: &'n Network<'n>,
-    rates: &'n Rates<'n>,
+    pub(super) rates: &'n Rates<'n>,
     pub(super) index: usize,
     pub(super) channel: &'n Channel,
+}
+
+impl<'n> Air<'n> {
+    /// The channel at `index`.
+    pub(super) fn new(network: &'n Network<'n>, rates: &'n Rates<'n>, index: usize) -> Self {
+        Self {
+            network,
+            rates,
+            index,
+            channel: &network.scenario.channel[index],
+        }
+    }
 }
 
 impl Air<'_> {
@@ -167,7 +163,7 @@ impl Air<'_> {
     }
 
     /// The nodes on this channel, in the order of the scenario.
-    fn members(&self) -> Vec<usize> {
+    pub(super) fn members(&self) -> Vec<usize> {
         let here = Some(self.index);
         let is_here = |&idx: &usize| {
             let member = &self.network.members[idx];
@@ -183,7 +179,9 @@ impl Air<'_> {
     fn radio(&self, member: usize) -> Result<RadioConfig, KeyError> {
         let node = self.network.table(member);
         let channel = self.channel;
-        let Network { scenario, members } = self.network;
+        let Network {
+            scenario, members, ..
+        } = self.network;
         let is_above = members[member].downlink == Some(self.index);
         let beacons = channel.beacons && is_above && node.kind == NodeKind::Ap;
         Ok(RadioConfig {
@@ -322,7 +320,7 @@ impl Air<'_> {
     }
 
     /// The propagation between the radios.
-    fn propagation(&self, members: &[usize]) -> Result<channel::Channel, KeyError> {
+    pub(super) fn propagation(&self, members: &[usize]) -> Result<channel::Channel, KeyError> {
         let streams = members.iter().map(|&member| self.streams(member));
         let most_streams = streams.max().unwrap_or(1);
         let mut radios = Vec::new();

@@ -5,11 +5,10 @@ use super::network::Network;
 use super::rate::{LinkContext, Rates};
 use crate::file::{AgentState, Change, Channel};
 use airpace_config::document::{KeyError, refuse};
-use airpace_sim::channel::Position;
 use airpace_sim::mac::{Neighbours, Quality};
 use airpace_sim::rate::AdaptationKind;
 use airpace_sim::traffic::Rate;
-use airpace_sim::world::{self, NodeId, ProxyConfig, ReportFaults};
+use airpace_sim::world::{self, ChannelConfig, NodeId, ProxyConfig, ReportFaults};
 use airpace_units::Time;
 use core::time::Duration;
 
@@ -19,6 +18,7 @@ pub(super) fn changes(
     rates: &Rates<'_>,
     flows: &[NamedFlow],
     proxies: &[ProxyConfig],
+    channels: &[ChannelConfig],
 ) -> Result<Vec<(Time, world::Change)>, KeyError> {
     let mut changes = Vec::new();
     // Neighbours that are there from the beginning come at time zero.
@@ -41,6 +41,7 @@ pub(super) fn changes(
         of_flows(change, flows).into_iter().for_each(&mut push);
         of_channel(network, change).into_iter().for_each(&mut push);
     }
+    changes.extend(super::moves::changes(network, rates, channels)?);
     // The sort is stable: changes of one instant stay in the order of the file.
     changes.sort_by_key(|(at, _)| *at);
     Ok(changes)
@@ -84,19 +85,6 @@ fn of_nodes(
         }
         if let Some(loss) = change.loss {
             changes.push(world::Change::Quality(id, Quality::Loss(loss)));
-        }
-        if let Some(point) = change.position {
-            let position = Position::new(point.0.0, point.1.0, 0.0);
-            let Some(quality) = super::air::quality_at(network, rates, member, position)? else {
-                return refuse(
-                    format!("{key}.position"),
-                    format!(
-                        "`{name}` cannot move: only clients of an access point whose channel has \
-                         error_model = \"snr\" can"
-                    ),
-                );
-            };
-            changes.push(world::Change::Quality(id, quality));
         }
     }
     Ok(changes)

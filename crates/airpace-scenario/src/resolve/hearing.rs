@@ -23,8 +23,13 @@ impl Air<'_> {
         } else {
             Hearing::All
         };
-        let has_neighbours = self.has_several_access_points(members) || hearing != Hearing::All;
-        let default = by_power && self.has_positions(members) && has_neighbours;
+        let moves = self.network.steps.iter();
+        let moves = moves.filter(|step| members.contains(&step.member)).count() > 0;
+        let has_places = by_power && (moves || self.has_positions(members));
+        let default = has_places
+            && (self.has_several_access_points(members)
+                || hearing != Hearing::All
+                || moves && self.parts_on_the_way(members)?);
         let reception = self.channel.reception.unwrap_or(if default {
             Reception::Sinr
         } else {

@@ -6,6 +6,7 @@ mod air;
 mod change;
 mod flow;
 mod hearing;
+mod moves;
 mod network;
 mod proxy;
 mod queue;
@@ -105,7 +106,7 @@ fn build(scenario: &Scenario, folder: &Path) -> Result<Resolved, KeyError> {
     let channels = air::channels(&network, &rates)?;
     let flows = flow::flows(&network)?;
     let proxies = proxy::proxies(&network)?;
-    let changes = change::changes(&network, &rates, &flows, &proxies)?;
+    let changes = change::changes(&network, &rates, &flows, &proxies, &channels)?;
     let (names, configs) = flows
         .into_iter()
         .map(|flow| (flow.name, flow.config))

@@ -1,6 +1,7 @@
 //! The single nodes: where they stand, which access point each belongs to, and the wires between
 //! them.
 
+use super::moves::Step;
 use crate::file::{EACH_STATION, Node, NodeKind, Scenario};
 use airpace_config::document::{KeyError, refuse};
 use airpace_config::quantity::Length;
@@ -35,6 +36,8 @@ pub struct Member {
 pub struct Network<'s> {
     pub(super) scenario: &'s Scenario,
     pub(super) members: Vec<Member>,
+    /// Where nodes go in the course of the run, in order of time.
+    pub(super) steps: Vec<Step>,
 }
 
 impl<'s> Network<'s> {
@@ -55,9 +58,11 @@ impl<'s> Network<'s> {
         let mut network = Self {
             scenario,
             members: members.collect(),
+            steps: Vec::new(),
         };
         network.associate()?;
         network.place();
+        network.steps = super::moves::steps(&network);
         Ok(network)
     }
 

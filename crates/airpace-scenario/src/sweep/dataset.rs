@@ -31,7 +31,7 @@ impl Default for Dataset {
 }
 
 /// The columns of `runs` that are not settings.
-const RUN_COLUMNS: usize = 23;
+const RUN_COLUMNS: usize = 24;
 
 impl Dataset {
     /// The keys of its runs, in the order of their rows.

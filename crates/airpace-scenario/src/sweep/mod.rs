@@ -19,7 +19,7 @@ use crate::progress::{Progress, Silent};
 use crate::results::SweepRun;
 use crate::run::run;
 use crate::stop::Stop;
-use crate::store::table::Table;
+use crate::store::table::{Column, Table};
 use crate::{Loaded, PROGRAM_VERSION, hex};
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -385,6 +385,13 @@ impl PointRun<'_> {
     #[must_use]
     pub fn number(&self, column: &str) -> Option<f64> {
         self.runs.column(column)?.number(self.row)
+    }
+
+    /// What the run's warnings are about, each once.
+    pub fn warnings(&self) -> impl Iterator<Item = &str> {
+        let column = self.runs.column("warnings").into_iter();
+        let text = column.flat_map(Column::texts).nth(self.row);
+        text.unwrap_or_default().split_whitespace()
     }
 }
 

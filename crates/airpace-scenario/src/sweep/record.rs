@@ -5,7 +5,9 @@ use crate::PROGRAM_VERSION;
 use crate::results::SimulationSummary;
 use crate::store::table::{Column, Table};
 use crate::store::tables;
+use crate::warnings::{Warning, WarningName};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// What came of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, strum::Display, strum::EnumString)]
@@ -121,7 +123,16 @@ fn run_row(job: &Job, status: Status, error: &str, summary: Option<&SimulationSu
     integer("sent", totals.map(|totals| totals.sent));
     integer("received", totals.map(|totals| totals.received));
     integer("dropped", totals.map(|totals| totals.dropped));
+    let warnings = summary.map_or(&[][..], |summary| &summary.warnings);
+    row.add("warnings", Column::of_texts([names(warnings).as_str()]));
     row
+}
+
+/// What the warnings are about, each once, with spaces between them; empty without warnings.
+fn names(warnings: &[Warning]) -> String {
+    let names: BTreeSet<WarningName> = warnings.iter().map(|warning| warning.name).collect();
+    let names: Vec<String> = names.iter().map(WarningName::to_string).collect();
+    names.join(" ")
 }
 
 /// The values of a point, `key=value`, as a JSON list.

@@ -2,6 +2,8 @@
 
 use super::PointRun;
 use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 /// One point of the grid.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -22,6 +24,8 @@ pub struct SweepRow {
     pub loss: Estimate,
     /// Jain's index of the stations' airtime.
     pub jain_airtime: Estimate,
+    /// In how many of its runs there was which warning ([`crate::warnings`]).
+    pub warnings: BTreeMap<String, usize>,
 }
 
 /// A mean and half the width of its 95 % confidence interval (Student's t); `null` without enough
@@ -100,6 +104,10 @@ fn row(over: &[String], runs: &[&PointRun<'_>]) -> SweepRow {
         Estimate::of(&values)
     };
     let column = |name: &str| estimate(&|run| run.number(name));
+    let mut warnings: BTreeMap<String, usize> = BTreeMap::new();
+    for name in runs.iter().flat_map(|run| run.warnings()) {
+        *warnings.entry(name.to_owned()).or_default() += 1;
+    }
     SweepRow {
         over: over.to_vec(),
         runs: runs.len(),
@@ -112,6 +120,7 @@ fn row(over: &[String], runs: &[&PointRun<'_>]) -> SweepRow {
             Some(run.number("dropped")? / sent)
         }),
         jain_airtime: column("jain_airtime"),
+        warnings,
     }
 }
 
@@ -142,6 +151,22 @@ pub fn table(rows: &[SweepRow]) -> String {
     }
     let mut text = crate::table::lines(&table);
     text += "± is half the 95 % confidence interval over the repetitions.\n";
+    for row in rows {
+        for (name, runs) in &row.warnings {
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "Warning {name} in {runs} of {} runs of {}: `airpace sim run` with these settings \
+                 says why.",
+                row.runs,
+                if row.over.is_empty() {
+                    "the scenario".to_owned()
+                } else {
+                    row.over.join(" ")
+                }
+            );
+        }
+    }
     text
 }
 

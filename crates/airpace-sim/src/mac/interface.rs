@@ -1,6 +1,7 @@
 //! What goes into the MAC and what comes out of it.
 
 use super::{Neighbours, Quality, RadioId};
+use crate::radio::PairPowers;
 use airpace_core::meter::{self, FrameHints};
 use airpace_core::phy::{AccessCategory, TxRate};
 use airpace_core::queue;
@@ -54,6 +55,15 @@ pub enum Input<P> {
     },
     /// Neighbouring networks come, change or go.
     SetNeighbours(Neighbours),
+    /// A radio has moved. Without [`super::Hearing::Powers`] nothing changes: who hears whom is
+    /// fixed. What is on the air is received with the new powers from now on.
+    SetPowers {
+        /// The radio.
+        radio: RadioId,
+        /// What it and each radio receive of each other, in the order of the radios; its own entry
+        /// is ignored.
+        pairs: Vec<PairPowers>,
+    },
 }
 
 /// What the MAC reports. A frame's [`Output::Frame`] comes before the packets that it carried.

@@ -86,7 +86,9 @@ mod tests;
 mod view;
 mod window;
 
-pub use crate::radio::{Capture, Hearing, RadioId, ReceivedPowers, ReceptionRules, Relation};
+pub use crate::radio::{
+    Capture, Hearing, PairPowers, RadioId, ReceivedPowers, ReceptionRules, Relation,
+};
 pub use cell::{ACCESS_POINT, CellConfig, RateChange, StationConfig, ends, station_of};
 pub use config::{
     Beacon, ConfigError, LinkConfig, MacConfig, Neighbours, Noise, Quality, RadioConfig, Signal,
@@ -241,6 +243,10 @@ impl<P: Packet + Clone> Mac<P> {
                 }
             }
             Input::SetNeighbours(neighbours) => self.set_neighbours(now, neighbours),
+            Input::SetPowers { radio, pairs } => {
+                self.air.set_powers(now, radio, &pairs);
+                self.next = self.find_next();
+            }
         }
     }
 

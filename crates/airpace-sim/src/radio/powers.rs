@@ -15,6 +15,15 @@ pub struct ReceivedPowers {
     pub rules: ReceptionRules,
 }
 
+/// What a radio and another one receive of each other.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PairPowers {
+    /// What the other receives from the radio, dBm.
+    pub sent_dbm: f64,
+    /// What the radio receives from the other, dBm.
+    pub received_dbm: f64,
+}
+
 /// What receivers notice. The defaults are those of ns-3 3.44.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ReceptionRules {
@@ -109,6 +118,24 @@ impl ReceivedPowers {
             self.milliwatts[to.index() * self.radios + from.index()]
         } else {
             0.0
+        }
+    }
+
+    /// A radio has moved. `pairs` has an entry for each radio, in their order; that of the radio
+    /// itself, and further ones, are ignored, and powers that are not a number count as none.
+    pub fn set(&mut self, moved: RadioId, pairs: &[PairPowers]) {
+        if moved.index() >= self.radios {
+            return;
+        }
+        for (other, pair) in pairs.iter().enumerate().take(self.radios) {
+            if other != moved.index() {
+                let (sent, received) = (
+                    milliwatts_of(pair.sent_dbm),
+                    milliwatts_of(pair.received_dbm),
+                );
+                self.milliwatts[other * self.radios + moved.index()] = sent.max(0.0);
+                self.milliwatts[moved.index() * self.radios + other] = received.max(0.0);
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! The configuration of a simulated network.
 
 use super::WorldError;
-use crate::mac::{MacConfig, Neighbours, Quality};
+use crate::mac::{MacConfig, Neighbours, PairPowers, Quality};
 use crate::traffic::web::BrowserConfig;
 use crate::traffic::{PingConfig, Rate, SourceConfig, VoipSinkConfig};
 use crate::transport::tcp::{ReceiverConfig, SenderConfig};
@@ -332,6 +332,17 @@ pub enum Change {
     Rate(NodeId, TxRate),
     /// How MPDUs are lost on the links from and to a node.
     Quality(NodeId, Quality),
+    /// A node has moved: what its radio on a channel and the others there receive of each other.
+    /// Without [`crate::mac::Hearing::Powers`] it changes nothing; how its own MPDUs are lost is
+    /// changed by `Quality`.
+    Powers {
+        /// Index of the channel.
+        channel: usize,
+        /// The node.
+        node: NodeId,
+        /// An entry for each radio of the channel, in their order.
+        pairs: Vec<PairPowers>,
+    },
     /// Other networks on a channel.
     Neighbours {
         /// Index of the channel.

@@ -7,6 +7,7 @@
 //! A run is a function of its configuration.
 
 mod air;
+mod change;
 mod config;
 mod error;
 mod event;
@@ -37,7 +38,7 @@ pub use record::{
 pub use slots::{LinkSlot, NodeSlot, SlotRecord};
 pub use statistics::{DirectionCounts, FlowCounts, LinkCounts, Loss, Losses};
 
-use crate::mac::{Input, Output, RadioId};
+use crate::mac::{Input, Output};
 use air::{Channel, channels};
 use airpace_units::Time;
 use event::{Agenda, Class, Event};
@@ -190,6 +191,9 @@ impl World {
     fn begin_statistics(&mut self) {
         for channel in &mut self.channels {
             channel.begin_statistics(self.begin);
+        }
+        for proxy in &mut self.proxies {
+            proxy.begin_statistics();
         }
         self.begun = true;
     }
@@ -451,51 +455,5 @@ impl World {
             class: Class::Slot,
             index: 0,
         });
-    }
-
-    /// Applies a change of the configuration whose time has come.
-    fn change(&mut self, index: usize) {
-        match self.changes[index].clone() {
-            Change::Rate(node, rate) => {
-                self.change_links(node, |from, to| Input::SetRate { from, to, rate })
-            }
-            Change::Quality(node, quality) => {
-                self.change_links(node, |from, to| Input::SetQuality {
-                    from,
-                    to,
-                    quality: quality.clone(),
-                });
-            }
-            Change::Neighbours {
-                channel,
-                neighbours,
-            } => {
-                if let Some(channel) = self.channels.get_mut(channel) {
-                    channel.handle(self.now, Input::SetNeighbours(neighbours));
-                }
-            }
-            change @ (Change::Reports { .. }
-            | Change::Agent { .. }
-            | Change::ProxyRestart { .. }) => self.change_proxy(&change),
-            Change::FlowRate { flow, rate } => {
-                if let Some(changed) = self.flows.get_mut(flow) {
-                    changed.set_rate(self.now, rate);
-                    self.attend(flow);
-                }
-            }
-        }
-    }
-
-    /// Applies an input to every link from and to a node.
-    fn change_links(&mut self, node: NodeId, input: impl Fn(RadioId, RadioId) -> Input<Parcel>) {
-        for channel in &mut self.channels {
-            let pairs: Vec<(RadioId, RadioId)> = channel.links.pairs().collect();
-            for (from, to) in pairs {
-                let ends = [channel.nodes[from.index()], channel.nodes[to.index()]];
-                if ends.contains(&node) {
-                    channel.handle(self.now, input(from, to));
-                }
-            }
-        }
     }
 }

@@ -79,7 +79,7 @@ pub struct LinkSummary {
 }
 
 /// What a proxy's law made of the medium.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct ProxySummary {
     /// The node at which it stands.
     pub node: NodeId,
@@ -89,6 +89,9 @@ pub struct ProxySummary {
     /// If the latency that was asked for could not be met at the last decision, the least in seconds
     /// that seemed feasible.
     pub least_latency_s: Option<f64>,
+    /// The stations that have joined and of which the law has got no report, neither from an agent
+    /// nor from the sensors, within the time of the statistics.
+    pub unreported: Vec<NodeId>,
 }
 
 /// Packets of flows over the whole run. `sent = delivered + dropped + held` at any time.
@@ -175,6 +178,25 @@ impl World {
     /// The decisions of each proxy so far, in the order of the configuration, if that has slots.
     pub fn decisions(&self) -> impl Iterator<Item = &[ProxySlot]> {
         self.proxies.iter().map(|proxy| &*proxy.decisions)
+    }
+
+    /// Every radio, as the index of its channel and its node, and whether it holds packets that it
+    /// has not got rid of.
+    pub fn holding(&self) -> impl Iterator<Item = (usize, NodeId, bool)> {
+        let channels = self.channels.iter().enumerate();
+        channels.flat_map(|(index, channel)| {
+            let radios = channel.nodes.iter().enumerate();
+            radios.map(move |(radio, &node)| {
+                let held = channel.mac.held(RadioId::from_index(radio));
+                (index, node, held > 0)
+            })
+        })
+    }
+
+    /// Whether the statistics have begun.
+    #[must_use]
+    pub const fn has_begun(&self) -> bool {
+        self.begun
     }
 
     /// Counts over the whole run so far.

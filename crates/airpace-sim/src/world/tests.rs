@@ -1,5 +1,5 @@
 use super::*;
-use crate::mac::{self, CellConfig, MacConfig, StationConfig};
+use crate::mac::{self, CellConfig, MacConfig, RadioId, StationConfig};
 use crate::traffic::web::{BrowserConfig, Page};
 use crate::traffic::{Pattern, PingConfig, Rate, SourceConfig, VoipSinkConfig};
 use crate::transport::tcp::{Algorithm, ReceiverConfig, SenderConfig};

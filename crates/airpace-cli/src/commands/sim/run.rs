@@ -8,6 +8,7 @@ use crate::watch::{self, Ended};
 use airpace_lab::interrupt::with_signals;
 use airpace_scenario::resolve::Resolved;
 use airpace_scenario::stop::Stop;
+use airpace_scenario::warnings::Warning;
 use airpace_scenario::{Loaded, run, store, table};
 use anyhow::Context as _;
 use clap::Args;
@@ -62,6 +63,20 @@ fn announce(resolved: &Resolved) {
     }
 }
 
+/// Most warnings that are printed; the summary has them all.
+const MAX_WARNINGS: usize = 20;
+
+/// Says on standard error why figures are not to be trusted.
+fn warn(warnings: &[Warning]) {
+    for warning in warnings.iter().take(MAX_WARNINGS) {
+        tracing::warn!("{warning}");
+    }
+    let more = warnings.len().saturating_sub(MAX_WARNINGS);
+    if more > 0 {
+        tracing::warn!("{more} further warnings: --json has them all");
+    }
+}
+
 /// Runs the scenario, with a dashboard or a bar.
 fn start(args: &Run, loaded: &Loaded, resolved: Resolved, stop: &Stop) -> anyhow::Result<Ended> {
     if args.watch {
@@ -107,6 +122,7 @@ pub(super) fn run(args: &Run) -> anyhow::Result<ExitCode> {
             tracing::info!("wrote {}", file.display());
         }
     }
+    warn(&finished.summary.warnings);
     if args.json {
         output::json(&finished.summary)?;
     } else {

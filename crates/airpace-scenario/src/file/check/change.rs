@@ -26,6 +26,12 @@ pub(super) fn check(scenario: &Scenario, change: &Change, at: &str) -> Checked {
         }
         None => {}
     }
+    if change.walk.is_some() && change.position.is_none() {
+        return refuse(
+            format!("{at}.walk"),
+            "say with `position` where the way leads",
+        );
+    }
     if let Some(rate) = &change.rate {
         check_rate(rate, &format!("{at}.rate"))?;
     }

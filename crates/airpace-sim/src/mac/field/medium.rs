@@ -3,6 +3,7 @@
 use super::{Content, Heard};
 use crate::mac::air::{Air, EndingPpdu, Reached};
 use crate::mac::ids::{Transmitter, ViewId};
+use crate::radio::{PairPowers, RadioId};
 use airpace_units::Time;
 use core::time::Duration;
 
@@ -31,6 +32,14 @@ impl Air {
         self.view_mut(neighbours)
             .begin(at, end, &Reached::clearly(neighbours));
         self.next_access[neighbours.index()] = None;
+    }
+
+    /// A radio has moved.
+    pub(in crate::mac) fn set_powers(&mut self, now: Time, radio: RadioId, pairs: &[PairPowers]) {
+        if let Some(field) = &mut self.field {
+            field.set_powers(radio, pairs);
+            self.sense(now);
+        }
     }
 
     /// When radios next notice that a PPDU has begun.

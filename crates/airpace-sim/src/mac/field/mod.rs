@@ -14,7 +14,7 @@ pub(super) use reception::{MpduClock, Span, Wanted};
 
 use super::ids::Transmitter;
 use crate::channel::noise_dbm;
-use crate::radio::{RadioId, ReceivedPowers, milliwatts_of};
+use crate::radio::{PairPowers, RadioId, ReceivedPowers, milliwatts_of};
 use crate::rng::Stream;
 use airpace_core::phy::{Timing, TxRate};
 use airpace_units::Time;
@@ -210,6 +210,17 @@ impl Field {
             if !receiver.sends && receiver.locked.is_none() {
                 receiver.candidates.push(id);
             }
+        }
+    }
+
+    /// A radio has moved: signals on the air are as strong as its new place makes them.
+    pub(super) fn set_powers(&mut self, moved: RadioId, pairs: &[PairPowers]) {
+        self.powers.set(moved, pairs);
+        for index in 0..self.receivers.len() {
+            let on_air = self.signals.iter().filter(|signal| !signal.is_over);
+            let others = on_air.filter(|signal| !is_from(signal, index));
+            let total_mw = others.map(|signal| self.power_mw(signal, index)).sum();
+            self.receivers[index].total_mw = total_mw;
         }
     }
 

@@ -253,3 +253,36 @@ fn neighbours_drown_what_they_overlap() {
     }
     assert!(count > 5 && intact == 0, "{count} {intact}");
 }
+
+#[test]
+fn a_radio_that_moves_is_heard_and_hears_as_at_its_new_place() {
+    // Two access points that do not sense each other, each with a station beside it. The second
+    // cell walks to the first: from then on they share the channel.
+    let (apart, together) = (two_cells(100.0, 3.0), two_cells(10.0, 3.0));
+    let flows = DOWN.map(|(from, to)| Flow::new(from, to, 25));
+    let run = |places: &[(f64, f64)], moves: bool| {
+        let mut mac = Mac::<Datagram>::new(network(places, &DOWN, 7), 7).unwrap();
+        let mut places = places.to_vec();
+        for radio in [1, 3].into_iter().filter(|_| moves) {
+            places[radio] = together[radio];
+            let there = propagation(&places);
+            let radio = RadioId::from_index(radio);
+            let pairs = (0..4).map(RadioId).map(|other| PairPowers {
+                sent_dbm: there.received_dbm(radio, other),
+                received_dbm: there.received_dbm(other, radio),
+            });
+            let pairs = pairs.collect();
+            mac.handle(Time::ZERO, Input::SetPowers { radio, pairs });
+        }
+        drive(&mut mac, &flows, Duration::from_secs(1))
+    };
+    let moved = run(&apart, true);
+    let placed = run(&together, false);
+    assert_eq!(
+        moved.delivered, placed.delivered,
+        "as if it always stood there"
+    );
+    let stayed = run(&apart, false);
+    let sum = |log: &Log| log.mbps(0, 1.0) + log.mbps(1, 1.0);
+    assert!(sum(&stayed) > 1.5 * sum(&placed), "{}", sum(&placed));
+}

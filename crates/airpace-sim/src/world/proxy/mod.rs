@@ -135,6 +135,22 @@ impl ProxyNode {
             node: self.config.at,
             bottleneck_alarms: self.bottleneck_alarms,
             least_latency_s: self.edge.diagnostics().least_latency_s,
+            unreported: self.unreported().collect(),
+        }
+    }
+
+    /// The stations that have joined and of which the law has got no report since the statistics
+    /// began.
+    fn unreported(&self) -> impl Iterator<Item = NodeId> {
+        let stations = self.stations.iter();
+        let silent = stations.filter(|station| station.joined && station.reports == 0);
+        silent.map(|station| station.node)
+    }
+
+    /// The statistics begin.
+    pub(super) fn begin_statistics(&mut self) {
+        for station in &mut self.stations {
+            station.reports = 0;
         }
     }
 

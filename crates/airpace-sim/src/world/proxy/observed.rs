@@ -76,13 +76,15 @@ impl ProxyNode {
     /// Takes the report of an agent. A box that observes the stations completes it by what it has seen,
     /// and passes it on only while the agent speaks for its station.
     pub(super) fn take_report(&mut self, now: Time, mut report: SlotReport) {
+        let station = report.station.index();
         let Some(observing) = &mut self.observing else {
+            self.stations[station].reports += 1;
             return self.edge.on_report(now, report);
         };
         // Beside the box no packet bears the time at which it was sent.
         report.wait = None;
-        let station = report.station.index();
         if let Ok(Some(report)) = observing.observer.on_report(now, station, report) {
+            self.stations[station].reports += 1;
             self.edge.on_report(now, report);
         }
     }
@@ -98,6 +100,7 @@ impl ProxyNode {
         observing.slot_end = now.saturating_add(observing.slot);
         for station in 0..self.stations.len() {
             if let Some(report) = observing.observer.close_slot(now, station) {
+                self.stations[station].reports += 1;
                 self.edge.on_report(now, report);
             }
         }

@@ -31,6 +31,8 @@ pub(in crate::world) struct ManagedStation {
     pub(super) has_agent: bool,
     /// Whether the agent has a monitor interface.
     monitored: bool,
+    /// Reports of it that the law has got since the statistics began.
+    pub(super) reports: u64,
     /// Sequence number of the next packet of the tunnel.
     pub(super) next_sequence: u32,
     /// Secret key of the flow queues for this station.
@@ -58,6 +60,7 @@ impl ManagedStation {
             fault_draws: Stream::new(seed, "report faults", key),
             has_agent: config.feedback != Feedback::Observed || config.agents.contains(&node),
             monitored: !config.unmonitored.contains(&node),
+            reports: 0,
             next_sequence: 0,
             hash_key: rng::hash_key(seed, "proxy queue", key),
         }

@@ -1,0 +1,68 @@
+//! Changes of the network while it runs.
+
+use super::{Change, NodeId, Parcel, World};
+use crate::mac::{Input, PairPowers, RadioId};
+
+impl World {
+    /// Applies a change of the configuration whose time has come.
+    pub(super) fn change(&mut self, index: usize) {
+        match self.changes[index].clone() {
+            Change::Rate(node, rate) => {
+                self.change_links(node, |from, to| Input::SetRate { from, to, rate })
+            }
+            Change::Quality(node, quality) => {
+                self.change_links(node, |from, to| Input::SetQuality {
+                    from,
+                    to,
+                    quality: quality.clone(),
+                });
+            }
+            Change::Powers {
+                channel,
+                node,
+                pairs,
+            } => self.move_radio(channel, node, pairs),
+            Change::Neighbours {
+                channel,
+                neighbours,
+            } => {
+                if let Some(channel) = self.channels.get_mut(channel) {
+                    channel.handle(self.now, Input::SetNeighbours(neighbours));
+                }
+            }
+            change @ (Change::Reports { .. }
+            | Change::Agent { .. }
+            | Change::ProxyRestart { .. }) => self.change_proxy(&change),
+            Change::FlowRate { flow, rate } => {
+                if let Some(changed) = self.flows.get_mut(flow) {
+                    changed.set_rate(self.now, rate);
+                    self.attend(flow);
+                }
+            }
+        }
+    }
+
+    /// Applies an input to every link from and to a node.
+    fn change_links(&mut self, node: NodeId, input: impl Fn(RadioId, RadioId) -> Input<Parcel>) {
+        for channel in &mut self.channels {
+            let pairs: Vec<(RadioId, RadioId)> = channel.links.pairs().collect();
+            for (from, to) in pairs {
+                let ends = [channel.nodes[from.index()], channel.nodes[to.index()]];
+                if ends.contains(&node) {
+                    channel.handle(self.now, input(from, to));
+                }
+            }
+        }
+    }
+
+    /// Tells a channel that a node has moved.
+    fn move_radio(&mut self, channel: usize, node: NodeId, pairs: Vec<PairPowers>) {
+        let Some(channel) = self.channels.get_mut(channel) else {
+            return;
+        };
+        let radio = channel.nodes.iter().position(|&other| other == node);
+        if let Some(radio) = radio.map(RadioId::from_index) {
+            channel.handle(self.now, Input::SetPowers { radio, pairs });
+        }
+    }
+}
