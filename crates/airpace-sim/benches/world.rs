@@ -2,8 +2,14 @@
 //! controllers.
 
 use airpace_core::control::{Goal, Law, LawConfig};
+use airpace_core::phy::error::ErrorModel;
 use airpace_core::phy::{AccessCategory, GuardInterval, Standard, TxRate, Width};
-use airpace_sim::mac::{CellConfig, StationConfig};
+use airpace_sim::channel::{Channel, Position, Radio, uniform_in_square};
+use airpace_sim::mac::{
+    CellConfig, Hearing, LinkConfig, MacConfig, Quality, RadioConfig, RadioId, Signal,
+    StationConfig,
+};
+use airpace_sim::rate::{Ideal, RateAdaptation};
 use airpace_sim::traffic::{Pattern, Rate, SourceConfig};
 use airpace_sim::world::{
     ChannelConfig, Feedback, FlowConfig, NodeId, ProxyConfig, Record, Traffic, World, WorldConfig,
@@ -82,6 +88,59 @@ fn paced(stations: u32) -> WorldConfig {
     }
 }
 
+/// Saturated stations, placed at random in a square of `side_m` metres around the access point, at
+/// the fastest rates that their signals carry.
+fn spread(stations: u32, side_m: f64, hearing: fn(&Channel) -> Hearing) -> WorldConfig {
+    let centre = Position::default();
+    let places = uniform_in_square(1, "station", stations as usize, side_m, centre);
+    let radios: Vec<Radio> = core::iter::once(centre)
+        .chain(places)
+        .map(Radio::at)
+        .collect();
+    let config = airpace_sim::channel::ChannelConfig::new(radios);
+    let propagation = Channel::new(config).expect("the channel is valid");
+    let link = |from, to| LinkConfig {
+        quality: Quality::of(Signal::Channel(propagation.link(from, to))),
+        ..LinkConfig::new(from, to, ideal())
+    };
+    let access_point = RadioId(0);
+    let links = (1..=stations).flat_map(|station| {
+        let station = RadioId(station);
+        [link(access_point, station), link(station, access_point)]
+    });
+    let mut radios = vec![RadioConfig::new(); stations as usize + 1];
+    radios[0] = RadioConfig::access_point();
+    let mac = MacConfig {
+        hearing: hearing(&propagation),
+        ..MacConfig::new(radios, links.collect())
+    };
+    let saturating = Traffic::Saturating {
+        payload: 1_470,
+        window: 64,
+    };
+    let mut network = network(stations, &saturating);
+    network.channels[0].mac = mac;
+    network
+}
+
+/// The fastest rate of one stream at 80 MHz that the signal carries.
+fn ideal() -> RateAdaptation {
+    let rates: Vec<TxRate> = (0..=9)
+        .filter_map(|mcs| {
+            TxRate::new(Standard::Vht, Width::Mhz80, 1, mcs, GuardInterval::Ns800).ok()
+        })
+        .collect();
+    let model = ErrorModel::default();
+    Ideal::by_model(&rates, Width::Mhz80, &model, 1_500, Ideal::TARGET_LOSS)
+        .expect("there are rates")
+        .into()
+}
+
+/// By received powers.
+fn powers(propagation: &Channel) -> Hearing {
+    propagation.powers(None)
+}
+
 /// Runs a network; returns the packets that it delivered. Never inlined, because instruction counts
 /// are taken within it (see `docs/benchmarks.md`).
 #[inline(never)]
@@ -100,14 +159,35 @@ fn packets(criterion: &mut Criterion) {
         ("paced-1", paced(1)),
         ("paced-20", paced(20)),
         ("paced-100", paced(100)),
+        ("heard-one", spread(1, 0.0, |_| Hearing::All)),
+        ("heard-ten", spread(10, 10.0, |_| Hearing::All)),
+        ("heard-100", spread(100, 10.0, |_| Hearing::All)),
+        ("spread-one", spread(1, 40.0, powers)),
+        ("spread-100-50m", spread(100, 50.0, powers)),
+        ("spread-100-70m", spread(100, 70.0, powers)),
+        ("collide-100-50m", spread(100, 50.0, Channel::hearing)),
+        ("collide-100-70m", spread(100, 70.0, Channel::hearing)),
     ];
     for (name, config) in cases {
+        if !is_wanted(name) {
+            continue;
+        }
         group
             .throughput(Throughput::Elements(run(&config)))
             .sample_size(10);
         group.bench_function(name, |bencher| bencher.iter(|| run(&config)));
     }
     group.finish();
+}
+
+/// Whether no filter on the command line excludes a case, so that it need not be run to count its
+/// packets.
+fn is_wanted(name: &str) -> bool {
+    let filter = std::env::args()
+        .skip(1)
+        .last()
+        .filter(|argument| !argument.starts_with('-'));
+    filter.is_none_or(|filter| format!("world/{name}").contains(&filter))
 }
 
 criterion_group!(benches, packets);

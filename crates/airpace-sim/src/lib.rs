@@ -39,6 +39,7 @@ pub mod overheard;
 pub mod radio;
 pub mod rate;
 pub mod rng;
+mod row;
 pub mod sensors;
 pub mod steady;
 pub mod step;

@@ -7,7 +7,7 @@ mod powers;
 
 pub use powers::{Capture, PairPowers, ReceivedPowers, ReceptionRules};
 
-pub(crate) use powers::milliwatts_of;
+pub(crate) use powers::{Reach, milliwatts_of};
 
 use core::fmt;
 

@@ -16,6 +16,17 @@ impl Air<'_> {
     ) -> Result<Hearing, KeyError> {
         let by_power = self.channel.error_model == ErrorModelName::Snr
             && self.channel.carrier_sense_range.is_none();
+        let powers = || propagation.powers(self.channel.capture.then(Capture::default));
+        let several = self.has_several_access_points(members);
+        let is_among_neighbours = several && self.has_positions(members);
+        let is_sinr = match self.channel.reception {
+            Some(reception) => reception == Reception::Sinr,
+            None => is_among_neighbours,
+        };
+        if by_power && is_sinr {
+            // Who hears whom, pair by pair, need not be known.
+            return Ok(powers());
+        }
         let hearing = if let Some(sense) = self.channel.carrier_sense_range {
             self.by_ranges(members, sense)
         } else if by_power {
@@ -27,9 +38,7 @@ impl Air<'_> {
         let moves = moves.filter(|step| members.contains(&step.member)).count() > 0;
         let has_places = by_power && (moves || self.has_positions(members));
         let default = has_places
-            && (self.has_several_access_points(members)
-                || hearing != Hearing::All
-                || moves && self.parts_on_the_way(members)?);
+            && (several || hearing != Hearing::All || moves && self.parts_on_the_way(members)?);
         let reception = self.channel.reception.unwrap_or(if default {
             Reception::Sinr
         } else {
@@ -40,7 +49,7 @@ impl Air<'_> {
                 self.key("reception"),
                 "\"sinr\" needs received powers: let `error_model` be \"snr\", and leave `carrier_sense_range` out",
             ),
-            Reception::Sinr => Ok(propagation.powers(self.channel.capture.then(Capture::default))),
+            Reception::Sinr => Ok(powers()),
             Reception::Collide if self.channel.capture => refuse(
                 self.key("capture"),
                 "frames that overlap are lost as a whole here, so that none can be captured: give the channel `reception = \"sinr\"`",

@@ -105,7 +105,7 @@ fn a_reception_that_cannot_be_is_refused_with_the_remedy() {
     let Hearing::Powers(powers) = captures.hearing else {
         panic!("{:?}", captures.hearing)
     };
-    assert!(powers.rules.capture.is_some());
+    assert!(powers.rules().capture.is_some());
 }
 
 #[test]

@@ -308,3 +308,23 @@ proptest! {
         prop_assert!(error(1) <= error(2));
     }
 }
+
+#[test]
+fn powers_take_memory_for_those_who_hear_each_other_not_for_all_pairs() {
+    // A row of rooms 60 m apart with 50 radios each: a building of twice the length.
+    let pairs = |rooms: u32| {
+        let radios = (0..rooms).flat_map(|room| {
+            let centre = Position::new(f64::from(room) * 60.0, 0.0, 0.0);
+            uniform_in_square(u64::from(room), "room", 50, 20.0, centre)
+        });
+        let channel = Channel::new(ChannelConfig::new(radios.map(Radio::at).collect())).unwrap();
+        let Hearing::Powers(powers) = channel.powers(None) else {
+            unreachable!("powers were asked for")
+        };
+        assert_eq!(powers.radios(), 50 * rooms as usize);
+        powers.pairs() as f64
+    };
+    let (short, long) = (pairs(20), pairs(40));
+    assert!(long < 2.4 * short, "{short} pairs, then {long}");
+    assert!(long < 0.3 * 2_000.0 * 2_000.0, "{long}");
+}

@@ -71,10 +71,6 @@ impl<P: Packet + Clone> Mac<P> {
             };
             (exchange.at, class, Event::Step(index))
         });
-        let beacons = self.beacons.iter().enumerate().map(|(index, beacon)| {
-            let at = self.air.view(beacon.view).priority_access(beacon.due);
-            (at, Class::Beacon, Event::Beacon(index))
-        });
         let access = self.air.next_access();
         let access = access.map(|at| (at, Class::Access, Event::Access));
         let notice = self.air.next_notice();
@@ -82,10 +78,32 @@ impl<P: Packet + Clone> Mac<P> {
         let first = notice
             .into_iter()
             .chain(steps)
-            .chain(beacons)
             .chain(access)
             .min_by_key(|&(at, class, _)| (at, class));
+        let first = match first {
+            // Beacons are rare, and none comes before it is due.
+            Some(first) if first.0 < self.beacon_due => Some(first),
+            first => first
+                .into_iter()
+                .chain(self.next_beacon())
+                .min_by_key(|&(at, class, _)| (at, class)),
+        };
         first.map(|(at, _, event)| (at, event))
+    }
+
+    /// The beacon that is next, if there are any.
+    fn next_beacon(&self) -> Option<(Time, Class, Event)> {
+        let beacons = self.beacons.iter().enumerate().map(|(index, beacon)| {
+            let at = self.air.view(beacon.view).priority_access(beacon.due);
+            (at, Class::Beacon, Event::Beacon(index))
+        });
+        beacons.min_by_key(|&(at, _, _)| at)
+    }
+
+    /// Finds out again when the first beacon is due.
+    pub(super) fn find_beacon_due(&mut self) {
+        let due = self.beacons.iter().map(|beacon| beacon.due).min();
+        self.beacon_due = due.unwrap_or(Time::from_nanos(u64::MAX));
     }
 
     fn send_beacon(&mut self, index: usize, at: Time) {
@@ -94,6 +112,7 @@ impl<P: Packet + Clone> Mac<P> {
         let end = at + beacon.airtime;
         let radio = beacon.radio;
         self.radios[radio.index()].airtime.beacons += beacon.airtime;
+        self.find_beacon_due();
         let medium = self.rules.medium;
         self.air.begin_ppdu(Transmitter::Radio(radio), at, end, || {
             Content::single(TxRate::legacy(medium.basic_rates()[0]), BEACON_BYTES)

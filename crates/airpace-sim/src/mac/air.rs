@@ -1,6 +1,7 @@
 //! The medium: radios that hear the same share one view of the channel, and a transmission changes
 //! the views that it reaches.
 
+use super::earliest::Earliest;
 use super::field::{Content, Field};
 use super::ids::{ContenderId, Transmitter, ViewId};
 use super::view::{Spacing, View};
@@ -18,13 +19,13 @@ pub(super) const RX_START_DELAY: Duration = Duration::from_micros(20);
 pub(super) struct Air {
     pub(super) views: Vec<View>,
     /// When the first contender of each view may transmit if the channel stays idle.
-    pub(super) next_access: Vec<Option<Time>>,
+    pub(super) next_access: Earliest,
     /// The signals on the air, if they are received by their powers. Each radio then has a view of
     /// its own, with the radio's number.
     pub(super) field: Option<Box<Field>>,
     /// How long a sender waits for an answer to begin (10.3.2.11).
     pub(super) answer_timeout: Duration,
-    /// The views that each radio's transmissions reach.
+    /// The views that each radio's transmissions reach; not used by received powers.
     reached_by_radio: Vec<Vec<Reached>>,
     /// The views that neighbours' transmissions reach: all.
     reached_by_neighbours: Vec<Reached>,
@@ -70,7 +71,7 @@ impl Air {
     pub(super) fn new(config: &MacConfig, seed: u64) -> (Self, Vec<ViewId>) {
         let radios = config.radios.len();
         let groups = Groups::new(&config.hearing, radios, &config.links);
-        let count = groups.rows.len();
+        let count = groups.count;
         let spacing = Spacing::of(config.medium);
         let field = match &config.hearing {
             Hearing::All | Hearing::Matrix { .. } => None,
@@ -82,7 +83,7 @@ impl Air {
         };
         let air = Self {
             views: (0..count).map(|_| View::new(spacing)).collect(),
-            next_access: vec![None; count],
+            next_access: Earliest::new(count),
             field,
             answer_timeout: spacing.sifs + spacing.slot + RX_START_DELAY,
             reached_by_radio: (0..radios).map(|from| groups.reached_by(from)).collect(),
@@ -131,7 +132,7 @@ impl Air {
             let view = reached.view.index();
             self.views[view].begin(at, end, reached);
             if reached.senses {
-                self.next_access[view] = None;
+                self.next_access.set(view, None);
             }
         }
     }
@@ -153,37 +154,32 @@ impl Air {
             let clean_here = self.views[view].end(ppdu, reached);
             clean |= clean_here && reached.view == receiver;
             if reached.senses {
-                self.next_access[view] = self.views[view].due();
+                self.next_access.set(view, self.views[view].due());
             }
         }
         clean
     }
 
-    /// [`Air::refresh`] for every view.
-    pub(super) fn refresh_all(&mut self) {
-        for (view, next) in self.views.iter().zip(&mut self.next_access) {
-            *next = view.due();
-        }
-    }
-
     /// Finds out again when the first contender of a view may transmit: contenders have come, or
     /// draw a new back-off.
     pub(super) fn refresh(&mut self, view: ViewId) {
-        self.next_access[view.index()] = self.views[view.index()].due();
+        let due = self.views[view.index()].due();
+        self.next_access.set(view.index(), due);
     }
 
     /// When the first contender may transmit if nobody else does.
     pub(super) fn next_access(&self) -> Option<Time> {
-        self.next_access.iter().flatten().min().copied()
+        self.next_access.first().map(|(at, _)| at)
     }
 
     /// Takes out the contenders of all views that may transmit at `at`.
     pub(super) fn take_winners(&mut self, at: Time, winners: &mut Vec<ContenderId>) {
-        for (view, next) in self.views.iter_mut().zip(&mut self.next_access) {
-            if next.is_some_and(|next| next <= at) {
-                view.take_due(at, winners);
-                *next = view.due();
-            }
+        while let Some((next, index)) = self.next_access.first()
+            && next <= at
+        {
+            let view = &mut self.views[index];
+            view.take_due(at, winners);
+            self.next_access.set(index, view.due());
         }
     }
 }
@@ -210,21 +206,22 @@ type Row = Vec<Heard>;
 /// The radios in groups that hear the same.
 #[derive(Debug)]
 struct Groups {
-    /// What the radios of each group hear.
+    /// What the radios of each group hear; none by received powers.
     rows: Vec<Row>,
     of_radio: Vec<ViewId>,
     /// The group that hears everything, as neighbours do. No radio need be in it.
     neighbours: ViewId,
+    count: usize,
 }
 
 impl Groups {
     fn new(hearing: &Hearing, radios: usize, links: &[LinkConfig]) -> Self {
+        if let Hearing::Powers(_) = hearing {
+            return Self::one_each(radios);
+        }
         let everything = vec![Heard::CLEARLY; radios];
         let mut numbers: BTreeMap<Row, ViewId> = BTreeMap::new();
         let mut rows: Vec<Row> = Vec::new();
-        if let Hearing::Powers(_) = hearing {
-            return Self::one_each(everything);
-        }
         let mut group_of = |row: Row| {
             *numbers.entry(row).or_insert_with_key(|row| {
                 rows.push(row.clone());
@@ -259,19 +256,20 @@ impl Groups {
         };
         let neighbours = group_of(everything);
         Self {
+            count: rows.len(),
             rows,
             of_radio,
             neighbours,
         }
     }
 
-    /// A group for each radio, and one for neighbours. What the rows say is not used.
-    fn one_each(everything: Row) -> Self {
-        let radios = everything.len();
+    /// A group for each radio, and one for neighbours. What they hear, the received powers say.
+    fn one_each(radios: usize) -> Self {
         Self {
-            rows: vec![everything; radios + 1],
+            rows: Vec::new(),
             of_radio: (0..radios).map(ViewId::from_index).collect(),
             neighbours: ViewId::from_index(radios),
+            count: radios + 1,
         }
     }
 

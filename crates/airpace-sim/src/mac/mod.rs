@@ -69,6 +69,7 @@ mod contention;
 mod control;
 mod datagram;
 mod delivery;
+mod earliest;
 mod enqueue;
 mod exchange;
 mod field;
@@ -137,6 +138,8 @@ pub struct Mac<P> {
     air: Air,
     neighbours: Neighbourhood,
     beacons: Vec<Beacons>,
+    /// When the first of them is due.
+    beacon_due: Time,
     /// What is on the air, in no particular order.
     exchanges: Vec<Exchange>,
     /// What is due next.
@@ -177,6 +180,7 @@ impl<P: Packet + Clone> Mac<P> {
             air,
             neighbours: Neighbourhood::default(),
             beacons: Vec::new(),
+            beacon_due: Time::ZERO,
             exchanges: Vec::new(),
             next: None,
             winners: Vec::new(),
@@ -201,6 +205,7 @@ impl<P: Packet + Clone> Mac<P> {
         for link in config.links {
             mac.add_link(link);
         }
+        mac.find_beacon_due();
         mac.next = mac.find_next();
         Ok(mac)
     }

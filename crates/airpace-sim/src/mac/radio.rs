@@ -6,6 +6,7 @@ use super::link::Link;
 use super::path::{Backlog, TransmitPaths};
 use super::view::View;
 use super::{RadioAirtime, RadioConfig, RadioId};
+use crate::row::Row;
 use airpace_core::packet::Packet;
 use airpace_core::phy::AccessCategory;
 
@@ -21,8 +22,8 @@ pub(super) struct Radio<P> {
     pub(super) paths: TransmitPaths<P>,
     /// Time that it has transmitted.
     pub(super) airtime: RadioAirtime,
-    /// By receiver; as long as its receivers need.
-    peers: Vec<Option<Peer>>,
+    /// By receiver.
+    peers: Row<Peer>,
 }
 
 /// A radio to which another has a link.
@@ -56,26 +57,24 @@ impl<P: Packet + Clone> Radio<P> {
             contenders,
             paths: TransmitPaths::new(&config),
             airtime: RadioAirtime::default(),
-            peers: Vec::new(),
+            peers: Row::default(),
             config,
         }
     }
 
     /// There is a link to `to`.
     pub(super) fn add_link(&mut self, to: RadioId, link: LinkId) {
-        if self.peers.len() <= to.index() {
-            self.peers.resize(to.index() + 1, None);
-        }
-        self.peers[to.index()] = Some(Peer {
+        let peer = Peer {
             link,
             lanes: ByCategory::from_fn(|_| None),
-        });
+        };
+        self.peers.set(to.index(), peer);
     }
 
     /// Adds a lane for a link that has none in this category.
     pub(super) fn add_lane(&mut self, category: AccessCategory, id: LinkId, link: &Link) -> LaneId {
         let lane = self.paths.add_lane(category, id, link);
-        if let Some(Some(peer)) = self.peers.get_mut(link.to.index()) {
+        if let Some(peer) = self.peers.get_mut(link.to.index()) {
             peer.lanes[category] = Some(lane);
         }
         lane
@@ -83,7 +82,7 @@ impl<P: Packet + Clone> Radio<P> {
 
     /// The receiver `to`, if there is a link to it.
     pub(super) fn peer(&self, to: RadioId) -> Option<&Peer> {
-        self.peers.get(to.index())?.as_ref()
+        self.peers.get(to.index())
     }
 
     /// The lane of the receiver `to`, if anything was ever sent to it in this category.

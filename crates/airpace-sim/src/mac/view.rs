@@ -54,6 +54,9 @@ pub struct ChannelTime {
 #[derive(Debug)]
 pub(super) struct View {
     spacing: Spacing,
+    sifs_ns: u64,
+    slot_ns: u64,
+    eifs_ns: u64,
     /// End of the last transmission sensed, in the future while it lasts.
     busy_until: Time,
     /// End of the reservation that decoded frames have announced (NAV).
@@ -72,8 +75,11 @@ pub(super) struct View {
     overlap_began: Option<Time>,
     overlap_ended: Option<Time>,
     counters: Vec<Counter>,
-    /// Busy periods that have ended.
-    usage: ChannelTime,
+    /// Contenders that wait at all counters.
+    waiting: usize,
+    /// Busy periods that have ended, and what overlapped within them.
+    busy_ns: u64,
+    overlapped_ns: u64,
     /// When the present busy period began, and when transmissions last began to overlap.
     busy_from: Time,
     overlapped_from: Time,
@@ -93,10 +99,18 @@ struct Counter {
     waiting: BinaryHeap<Reverse<(u64, ContenderId)>>,
 }
 
+/// Nanoseconds from `earlier` to `now`.
+const fn ns_since(now: Time, earlier: Time) -> u64 {
+    now.as_nanos().saturating_sub(earlier.as_nanos())
+}
+
 impl View {
-    pub(super) const fn new(spacing: Spacing) -> Self {
+    pub(super) fn new(spacing: Spacing) -> Self {
         Self {
             spacing,
+            sifs_ns: spacing.sifs.as_nanos() as u64,
+            slot_ns: spacing.slot.as_nanos() as u64,
+            eifs_ns: spacing.eifs.as_nanos() as u64,
             busy_until: Time::ZERO,
             reserved_until: Time::ZERO,
             extended_until: Time::ZERO,
@@ -106,10 +120,9 @@ impl View {
             overlap_began: None,
             overlap_ended: None,
             counters: Vec::new(),
-            usage: ChannelTime {
-                busy: Duration::ZERO,
-                overlapped: Duration::ZERO,
-            },
+            waiting: 0,
+            busy_ns: 0,
+            overlapped_ns: 0,
             busy_from: Time::ZERO,
             overlapped_from: Time::ZERO,
         }
@@ -185,22 +198,23 @@ impl View {
     /// Nothing is sensed any more, whatever was expected.
     pub(super) fn end_sensing(&mut self, at: Time) {
         if core::mem::take(&mut self.sensed) > 0 {
-            self.usage.busy += at.since(self.busy_from);
+            self.busy_ns += ns_since(at, self.busy_from);
         }
         self.busy_until = at;
         self.find_idle();
     }
 
-    /// A frame was decoded: it ends EIFS (10.3.2.3.7), and its exchange goes on for `announced`
+    /// A frame was decoded: it ends EIFS (10.3.2.3.7), and its exchange goes on until `reserved`
     /// (NAV, 10.3.2.4).
-    pub(super) fn decode(&mut self, at: Time, announced: Duration) {
+    pub(super) fn decode(&mut self, at: Time, reserved: Time) {
         self.extended_until = at;
-        self.reserve(at + announced);
+        self.reserve(reserved);
     }
 
     /// A frame was received of which nothing could be decoded.
     pub(super) fn fail_to_decode(&mut self, at: Time) {
-        self.extended_until = self.extended_until.max(at + self.spacing.eifs);
+        let extended = Time::from_nanos(at.as_nanos() + self.eifs_ns);
+        self.extended_until = self.extended_until.max(extended);
         self.find_idle();
     }
 
@@ -236,12 +250,12 @@ impl View {
         if reached.senses {
             self.sensed -= 1;
             match self.sensed {
-                0 => self.usage.busy += at.since(self.busy_from),
-                1 => self.usage.overlapped += at.since(self.overlapped_from),
+                0 => self.busy_ns += ns_since(at, self.busy_from),
+                1 => self.overlapped_ns += ns_since(at, self.overlapped_from),
                 _ => {}
             }
             if clean && reached.decodes {
-                self.decode(at, announced);
+                self.decode(at, at + announced);
             } else {
                 self.fail_to_decode(at);
             }
@@ -251,12 +265,15 @@ impl View {
 
     /// Counts an answer as busy time whose PPDU is not simulated, because nothing can disturb it.
     pub(super) fn count_announced(&mut self, airtime: Duration) {
-        self.usage.busy += airtime;
+        self.busy_ns += airtime.as_nanos() as u64;
     }
 
     /// How long the channel has been busy up to `now`.
     pub(super) fn usage(&self, now: Time) -> ChannelTime {
-        let mut usage = self.usage;
+        let mut usage = ChannelTime {
+            busy: Duration::from_nanos(self.busy_ns),
+            overlapped: Duration::from_nanos(self.overlapped_ns),
+        };
         if self.sensed >= 1 {
             usage.busy += now.saturating_since(self.busy_from);
         }
@@ -278,11 +295,10 @@ impl View {
 
     /// Whole slots between SIFS after the channel fell idle and `at`.
     fn slots_after_sifs(&self, at: Time) -> u64 {
-        let span = at.saturating_since(self.idle_since + self.spacing.sifs);
-        // A span is below 2^64 ns, so the quotient fits.
-        (span.as_nanos() as u64)
-            .checked_div(self.spacing.slot.as_nanos() as u64)
-            .unwrap_or(0)
+        let idle_ns = at
+            .as_nanos()
+            .saturating_sub(self.idle_since.as_nanos().saturating_add(self.sifs_ns));
+        idle_ns.checked_div(self.slot_ns).unwrap_or(0)
     }
 
     /// Idle slots counted by `counter` up to `now`.
@@ -311,14 +327,17 @@ impl View {
     pub(super) fn wait(&mut self, counter: CounterId, expires: u64, contender: ContenderId) {
         let waiting = &mut self.counters[counter.0].waiting;
         waiting.push(Reverse((expires, contender)));
+        self.waiting += 1;
     }
 
     /// Makes all contenders leave for which `stays` does not hold.
     pub(super) fn retain(&mut self, stays: impl Fn(ContenderId) -> bool) {
+        self.waiting = 0;
         for counter in &mut self.counters {
             counter
                 .waiting
                 .retain(|Reverse((_, contender))| stays(*contender));
+            self.waiting += counter.waiting.len();
         }
     }
 
@@ -331,7 +350,7 @@ impl View {
     /// The same, or `None` while a transmission is sensed: its end decides how long the channel
     /// stays busy.
     pub(super) fn due(&self) -> Option<Time> {
-        if self.sensed > 0 {
+        if self.sensed > 0 || self.waiting == 0 {
             None
         } else {
             self.next_access()
@@ -352,6 +371,7 @@ impl View {
                     break;
                 }
                 self.counters[index].waiting.pop();
+                self.waiting -= 1;
                 winners.push(contender);
             }
         }

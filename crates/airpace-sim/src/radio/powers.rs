@@ -3,16 +3,24 @@
 use super::RadioId;
 use core::time::Duration;
 
-/// The power that each radio receives from each other one. Frames are lost by their ratio of signal
-/// to interference and noise, part by part.
+/// The power that each radio receives from those that it can hear. Frames are lost by their ratio of
+/// signal to interference and noise, part by part.
+///
+/// Memory grows with the number of pairs of radios that hear each other, 16 bytes for each.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ReceivedPowers {
-    radios: usize,
-    /// One row for each receiver, with one entry for each transmitter, in mW.
-    milliwatts: Vec<f64>,
+    /// The radios that each transmitter reaches, by their numbers.
+    reached: Vec<Vec<Reach>>,
     noise_figure_db: Vec<f64>,
-    /// What receivers notice.
-    pub rules: ReceptionRules,
+    rules: ReceptionRules,
+}
+
+/// A radio that a transmitter reaches.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Reach {
+    pub(crate) radio: RadioId,
+    /// What it receives.
+    pub(crate) milliwatts: f64,
 }
 
 /// What a radio and another one receive of each other.
@@ -77,7 +85,9 @@ impl Default for ReceptionRules {
 
 impl ReceivedPowers {
     /// The powers in dBm that `received_dbm` returns for a transmitter and a receiver; each receiver
-    /// has one of the noise figures in dB. Powers that are not a number count as none.
+    /// has one of the noise figures in dB. Powers that are not a number count as none, and so do
+    /// those that matter to nobody: they are below the floor for signals of 20 MHz, and too weak to
+    /// be sensed.
     #[must_use]
     pub fn by(
         noise_figure_db: Vec<f64>,
@@ -85,20 +95,24 @@ impl ReceivedPowers {
         mut received_dbm: impl FnMut(RadioId, RadioId) -> f64,
     ) -> Self {
         let radios = noise_figure_db.len();
-        let mut milliwatts = vec![0.0; radios * radios];
-        for (index, entry) in milliwatts.iter_mut().enumerate() {
-            let from = RadioId::from_index(index % radios);
-            let to = RadioId::from_index(index / radios);
-            let received = if from == to {
-                f64::NAN
-            } else {
-                milliwatts_of(received_dbm(from, to))
-            };
-            *entry = if received.is_nan() { 0.0 } else { received };
+        let least_mw = rules.least_mw();
+        let mut reached = Vec::with_capacity(radios);
+        for from in (0..radios).map(RadioId::from_index) {
+            let mut row = Vec::new();
+            for radio in (0..radios).map(RadioId::from_index) {
+                if radio == from {
+                    continue;
+                }
+                let milliwatts = milliwatts_of(received_dbm(from, radio));
+                if milliwatts > 0.0 && milliwatts >= least_mw {
+                    row.push(Reach { radio, milliwatts });
+                }
+            }
+            row.shrink_to_fit();
+            reached.push(row);
         }
         Self {
-            radios,
-            milliwatts,
+            reached,
             noise_figure_db,
             rules,
         }
@@ -107,35 +121,68 @@ impl ReceivedPowers {
     /// The number of radios.
     #[must_use]
     pub const fn radios(&self) -> usize {
-        self.radios
+        self.reached.len()
     }
 
-    /// What `to` receives from `from` in mW; 0 if one of them does not exist, or both are the same.
+    /// The number of ordered pairs of radios of which one receives the other.
+    #[must_use]
+    pub fn pairs(&self) -> usize {
+        self.reached.iter().map(Vec::len).sum()
+    }
+
+    /// What receivers notice.
+    #[must_use]
+    pub const fn rules(&self) -> &ReceptionRules {
+        &self.rules
+    }
+
+    /// What `to` receives from `from` in mW; 0 if that matters to nobody (see
+    /// [`ReceivedPowers::by`]), one of them does not exist, or both are the same.
     #[must_use]
     pub fn received_mw(&self, from: RadioId, to: RadioId) -> f64 {
-        let exist = from.index() < self.radios && to.index() < self.radios;
-        if exist {
-            self.milliwatts[to.index() * self.radios + from.index()]
-        } else {
-            0.0
-        }
+        let Some(row) = self.reached.get(from.index()) else {
+            return 0.0;
+        };
+        let found = row.binary_search_by_key(&to, |reach| reach.radio);
+        found.map_or(0.0, |index| row[index].milliwatts)
+    }
+
+    /// The radios that a transmission of `from` reaches, by their numbers.
+    pub(crate) fn reached_by(&self, from: RadioId) -> &[Reach] {
+        self.reached.get(from.index()).map_or(&[], Vec::as_slice)
     }
 
     /// A radio has moved. `pairs` has an entry for each radio, in their order; that of the radio
-    /// itself, and further ones, are ignored, and powers that are not a number count as none.
+    /// itself, and further ones, are ignored, and powers that are not a number, or that matter to
+    /// nobody, count as none.
     pub fn set(&mut self, moved: RadioId, pairs: &[PairPowers]) {
-        if moved.index() >= self.radios {
+        if moved.index() >= self.radios() {
             return;
         }
-        for (other, pair) in pairs.iter().enumerate().take(self.radios) {
-            if other != moved.index() {
-                let (sent, received) = (
+        let least_mw = self.rules.least_mw();
+        for (index, pair) in pairs.iter().enumerate().take(self.radios()) {
+            let other = RadioId::from_index(index);
+            if other != moved {
+                let (sent_mw, received_mw) = (
                     milliwatts_of(pair.sent_dbm),
                     milliwatts_of(pair.received_dbm),
                 );
-                self.milliwatts[other * self.radios + moved.index()] = sent.max(0.0);
-                self.milliwatts[moved.index() * self.radios + other] = received.max(0.0);
+                self.set_one(moved, other, sent_mw, least_mw);
+                self.set_one(other, moved, received_mw, least_mw);
             }
+        }
+    }
+
+    /// Sets what `radio` receives from `from`.
+    fn set_one(&mut self, from: RadioId, radio: RadioId, milliwatts: f64, least_mw: f64) {
+        let row = &mut self.reached[from.index()];
+        let reach = Reach { radio, milliwatts };
+        let matters = milliwatts > 0.0 && milliwatts >= least_mw;
+        match row.binary_search_by_key(&radio, |reach| reach.radio) {
+            Ok(place) if matters => row[place] = reach,
+            Ok(place) => drop(row.remove(place)),
+            Err(place) if matters => row.insert(place, reach),
+            Err(_) => {}
         }
     }
 
@@ -152,6 +199,11 @@ impl ReceivedPowers {
 }
 
 impl ReceptionRules {
+    /// The least power that matters to anybody, in mW.
+    fn least_mw(&self) -> f64 {
+        self.sense_mw().min(milliwatts_of(self.floor_dbm))
+    }
+
     /// From which sum of all signals on the channel is busy, in mW.
     pub(crate) fn sense_mw(&self) -> f64 {
         milliwatts_of(self.detect_dbm.min(self.energy_dbm))

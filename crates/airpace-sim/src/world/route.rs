@@ -2,7 +2,8 @@
 
 use super::{FlowConfig, NodeId, RouteConfig, WireConfig, WorldConfig, WorldError};
 use crate::mac::RadioId;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::OnceLock;
 
 /// One hop of a packet's path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,13 +35,39 @@ struct Edge {
 }
 
 /// The next hop from every node to every other.
+///
+/// Most nodes are ends: they have links with one other node alone, as a station with its access
+/// point. What an end sends goes to that node, and what others send to it goes to that node first.
+/// So paths are searched for between the rest, the core, and only to where packets go: memory grows
+/// with the number of nodes and links, and with the core times the destinations in it.
 #[derive(Debug)]
 pub(super) struct Routes {
-    nodes: usize,
-    /// By node and destination, row by row.
-    next: Vec<Option<Hop>>,
+    /// The place of each node.
+    places: Vec<Place>,
+    /// The nodes of the core.
+    core: Vec<NodeId>,
+    /// Of each node of the core, the links that arrive from others of the core.
+    arriving: Vec<Vec<(usize, Hop)>>,
+    /// By destination in the core, once a packet goes there: the next hop of each node of the core.
+    found: Vec<OnceLock<Vec<Option<Hop>>>>,
+    /// The configured routes, by node and destination.
+    configured: BTreeMap<(NodeId, NodeId), Hop>,
     /// The node of each radio of each channel.
     radios: Vec<Vec<NodeId>>,
+}
+
+/// Where a node is.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// In the core, with this number.
+    Core(usize),
+    /// At the end of links with the node of the core of this number.
+    End {
+        at: usize,
+        /// To that node, and from it.
+        out: Option<Hop>,
+        back: Option<Hop>,
+    },
 }
 
 impl Routes {
@@ -54,38 +81,43 @@ impl Routes {
             .iter()
             .map(|channel| channel.nodes.clone())
             .collect();
+        let (places, core) = places(nodes, &edges);
+        let mut arriving = vec![Vec::new(); core.len()];
+        for edge in &edges {
+            if let [Place::Core(from), Place::Core(to)] =
+                [edge.from, edge.to].map(|node| places[node.0 as usize])
+            {
+                arriving[to].push((from, edge.hop));
+            }
+        }
         let mut routes = Self {
-            nodes,
-            next: vec![None; nodes * nodes],
+            found: core.iter().map(|_| OnceLock::new()).collect(),
+            places,
+            core,
+            arriving,
+            configured: BTreeMap::new(),
             radios,
         };
-        let mut arriving = vec![Vec::new(); nodes];
-        for edge in &edges {
-            arriving[edge.to.0 as usize].push(*edge);
-        }
-        for to in 0..nodes {
-            routes.find_paths_to(to, &arriving);
-        }
         for route in &config.routes {
             routes.override_with(route, &edges)?;
         }
         Ok(routes)
     }
 
-    /// Finds the next hop of every node on its path to `to`: breadth-first search from the end.
-    fn find_paths_to(&mut self, to: usize, arriving: &[Vec<Edge>]) {
-        let mut reached = vec![false; self.nodes];
-        reached[to] = true;
+    /// The next hop of every node of the core on its path to that of number `to`: breadth-first
+    /// search from the end.
+    fn find_paths_to(&self, to: usize) -> Vec<Option<Hop>> {
+        let mut next = vec![None; self.core.len()];
         let mut frontier = VecDeque::from([to]);
         while let Some(node) = frontier.pop_front() {
-            for edge in &arriving[node] {
-                let from = edge.from.0 as usize;
-                if !core::mem::replace(&mut reached[from], true) {
-                    self.next[from * self.nodes + to] = Some(edge.hop);
+            for &(from, hop) in &self.arriving[node] {
+                if from != to && next[from].is_none() {
+                    next[from] = Some(hop);
                     frontier.push_back(from);
                 }
             }
         }
+        next
     }
 
     fn override_with(&mut self, route: &RouteConfig, edges: &[Edge]) -> Result<(), WorldError> {
@@ -96,11 +128,10 @@ impl Routes {
             at: route.at,
             via: route.via,
         })?;
-        if route.to.0 as usize >= self.nodes {
+        if route.to.0 as usize >= self.places.len() {
             return Err(WorldError::UnknownNode { node: route.to });
         }
-        let place = route.at.0 as usize * self.nodes + route.to.0 as usize;
-        self.next[place] = Some(edge.hop);
+        self.configured.insert((route.at, route.to), edge.hop);
         Ok(())
     }
 
@@ -129,7 +160,7 @@ impl Routes {
     fn takes_time(&self, from: NodeId, to: NodeId, wires: &[WireConfig]) -> Option<bool> {
         let (mut at, mut takes) = (from, false);
         // A path with more hops than there are nodes is a loop.
-        for _ in 0..=self.nodes {
+        for _ in 0..=self.places.len() {
             if at == to {
                 return (from != to).then_some(takes);
             }
@@ -150,11 +181,80 @@ impl Routes {
 
     /// The next hop from `at` to `to`; `None` if there is no path, or if they are the same.
     pub(super) fn next(&self, at: NodeId, to: NodeId) -> Option<Hop> {
-        self.next
-            .get(at.0 as usize * self.nodes + to.0 as usize)
-            .copied()
-            .flatten()
+        if !self.configured.is_empty()
+            && let Some(&hop) = self.configured.get(&(at, to))
+        {
+            return Some(hop);
+        }
+        if at == to {
+            return None;
+        }
+        let here = *self.places.get(at.0 as usize)?;
+        let there = *self.places.get(to.0 as usize)?;
+        let (target, last) = match there {
+            Place::Core(target) => (target, None),
+            // There is no way but the last hop.
+            Place::End { at, back, .. } => (at, Some(back?)),
+        };
+        match here {
+            Place::Core(here) if here == target => last,
+            Place::Core(here) => self.paths_to(target)[here],
+            Place::End { at, out, .. } => {
+                let is_reachable = at == target || self.paths_to(target)[at].is_some();
+                out.filter(|_| is_reachable)
+            }
+        }
     }
+
+    fn paths_to(&self, to: usize) -> &[Option<Hop>] {
+        self.found[to].get_or_init(|| self.find_paths_to(to))
+    }
+}
+
+/// The place of each node, and the nodes of the core.
+fn places(nodes: usize, edges: &[Edge]) -> (Vec<Place>, Vec<NodeId>) {
+    // Of each node the only other one with which it has links, if there is just one.
+    let mut only: Vec<Option<NodeId>> = vec![None; nodes];
+    let mut has_several = vec![false; nodes];
+    for edge in edges {
+        for (node, other) in [(edge.from, edge.to), (edge.to, edge.from)] {
+            let node = node.0 as usize;
+            has_several[node] |= only[node].is_some_and(|only| only != other);
+            only[node] = Some(other);
+        }
+    }
+    let neighbour_of_end = |node: usize| only[node].filter(|_| !has_several[node]);
+    // Of two nodes that have none but each other, the second is the end.
+    let is_end = |node: usize| {
+        neighbour_of_end(node).is_some_and(|other| {
+            let other = other.0 as usize;
+            other != node && (other < node || neighbour_of_end(other).is_none())
+        })
+    };
+    let mut places = Vec::with_capacity(nodes);
+    let mut core = Vec::new();
+    for (node, id) in (0..nodes).zip((0..).map(NodeId)) {
+        if !is_end(node) {
+            core.push(id);
+        }
+        places.push(Place::Core(core.len().saturating_sub(1)));
+    }
+    for node in (0..nodes).filter(|&node| is_end(node)) {
+        let at = neighbour_of_end(node).map(|other| places[other.0 as usize]);
+        if let Some(Place::Core(at)) = at {
+            let (out, back) = (None, None);
+            places[node] = Place::End { at, out, back };
+        }
+    }
+    for edge in edges {
+        if let Place::End { out, .. } = &mut places[edge.from.0 as usize] {
+            out.get_or_insert(edge.hop);
+        }
+        if let Place::End { back, .. } = &mut places[edge.to.0 as usize] {
+            back.get_or_insert(edge.hop);
+        }
+    }
+    (places, core)
 }
 
 /// Every link of the network, wires first: they are preferred.
@@ -202,3 +302,6 @@ fn edges(config: &WorldConfig) -> Result<Vec<Edge>, WorldError> {
     }
     Ok(edges)
 }
+
+#[cfg(test)]
+mod tests;

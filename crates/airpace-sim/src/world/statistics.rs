@@ -2,6 +2,7 @@
 
 use super::Parcel;
 use crate::mac::{self, FrameRecord, RadioId};
+use crate::row::Row;
 use crate::traffic::{DelayStatistic, DelaySummary};
 use airpace_core::packet::Packet as _;
 use airpace_core::queue::DropReason;
@@ -248,9 +249,8 @@ impl LinkCounts {
 #[derive(Debug)]
 pub(super) struct Links {
     pairs: Vec<(RadioId, RadioId)>,
-    /// Index of the link between each two radios plus one, row by row; zero if there is none.
-    index: Vec<u32>,
-    radios: usize,
+    /// Of each sender the index of its link to each receiver.
+    rows: Vec<Row<u32>>,
     links: Vec<LinkTally>,
 }
 
@@ -269,23 +269,18 @@ struct LinkTally {
 
 impl Links {
     pub(super) fn new(pairs: Vec<(RadioId, RadioId)>, radios: usize) -> Self {
-        let mut index = vec![0; radios * radios];
-        for (number, (from, to)) in (1..).zip(&pairs) {
-            index[from.index() * radios + to.index()] = number;
+        let mut rows = vec![Row::default(); radios];
+        for (number, &(from, to)) in (0..).zip(&pairs) {
+            rows[from.index()].set(to.index(), number);
         }
         let links = pairs.iter().map(|_| LinkTally::default()).collect();
-        Self {
-            pairs,
-            index,
-            radios,
-            links,
-        }
+        Self { pairs, rows, links }
     }
 
     /// Index of the link between two radios.
     fn of(&self, from: RadioId, to: RadioId) -> Option<usize> {
-        let number = *self.index.get(from.index() * self.radios + to.index())?;
-        (number as usize).checked_sub(1)
+        let number = self.rows.get(from.index())?.get(to.index())?;
+        Some(*number as usize)
     }
 
     /// Counts a frame. The statistics begin at `begin`: they have frames that end later, with only

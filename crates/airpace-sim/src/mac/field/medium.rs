@@ -1,6 +1,6 @@
 //! How signals that are received by their powers change what radios see of the channel.
 
-use super::{Content, Heard};
+use super::{Content, Field, Heard, Signal};
 use crate::mac::air::{Air, EndingPpdu, Reached};
 use crate::mac::ids::{Transmitter, ViewId};
 use crate::radio::{PairPowers, RadioId};
@@ -17,29 +17,38 @@ impl Air {
         content: Content,
     ) {
         let Some(field) = &mut self.field else { return };
-        field.begin(transmitter, at, end, content);
-        for (index, view) in self.views.iter_mut().take(field.radios()).enumerate() {
-            let is_sender =
-                matches!(transmitter, Transmitter::Radio(radio) if radio.index() == index);
+        let signal = field.begin(transmitter, at, end, content);
+        for reach in field.reaches().of(&signal) {
+            let view = &mut self.views[reach.radio.index()];
             if view.is_sensing() {
                 view.sense_until(end);
-            } else if is_sender {
+            }
+        }
+        if let Transmitter::Radio(radio) = transmitter {
+            let view = &mut self.views[radio.index()];
+            if view.is_sensing() {
+                view.sense_until(end);
+            } else {
                 view.begin_sensing(at, end);
-                self.next_access[index] = None;
+                self.next_access.set(radio.index(), None);
             }
         }
         let neighbours = self.neighbour_view();
         self.view_mut(neighbours)
             .begin(at, end, &Reached::clearly(neighbours));
-        self.next_access[neighbours.index()] = None;
+        self.next_access.set(neighbours.index(), None);
     }
 
     /// A radio has moved.
     pub(in crate::mac) fn set_powers(&mut self, now: Time, radio: RadioId, pairs: &[PairPowers]) {
-        if let Some(field) = &mut self.field {
-            field.set_powers(radio, pairs);
-            self.sense(now);
+        let Some(mut field) = self.field.take() else {
+            return;
+        };
+        field.set_powers(radio, pairs);
+        for index in 0..field.radios() {
+            self.sense(&field, index, now);
         }
+        self.field = Some(field);
     }
 
     /// When radios next notice that a PPDU has begun.
@@ -49,57 +58,104 @@ impl Air {
 
     /// Radios notice that PPDUs have begun.
     pub(in crate::mac) fn notice(&mut self, now: Time) {
-        if let Some(field) = &mut self.field {
-            field.notice(now);
-            self.sense(now);
+        let Some(mut field) = self.field.take() else {
+            return;
+        };
+        let reaches = field.reaches();
+        while let Some(signal) = field.take_notice(now) {
+            for reach in reaches.of(&signal) {
+                let index = reach.radio.index();
+                field.notice(index, &signal, now);
+                self.sense(&field, index, now);
+            }
         }
+        self.sense_unnoticed(&field, now);
+        self.field = Some(field);
     }
 
     /// A PPDU ends. Returns whether it was decoded in the view `receiver`; of a data frame the
     /// header, and [`Air::end_reception`] is to be called when it is known what of the rest was.
     pub(in crate::mac) fn end_signal(&mut self, ppdu: &EndingPpdu, receiver: ViewId) -> bool {
-        let Some(field) = &mut self.field else {
+        let Some(mut field) = self.field.take() else {
             return false;
         };
-        let (at, announced) = (ppdu.end, ppdu.announced);
         let mut reached = false;
-        if let Some(id) = field.find(ppdu.transmitter, ppdu.begun) {
-            for (index, view) in self.views.iter_mut().take(field.radios()).enumerate() {
-                if matches!(ppdu.transmitter, Transmitter::Radio(radio) if radio.index() == index) {
-                    // The sender waits for an answer.
-                    if !announced.is_zero() {
-                        view.reserve(at + self.answer_timeout);
-                    }
-                    continue;
-                }
-                let is_receiver = index == receiver.index();
-                if is_receiver && ppdu.is_data {
-                    continue;
-                }
-                let heard = field.overhear(index, id);
-                match heard {
-                    Heard::Nothing => {}
-                    Heard::Undecoded => view.fail_to_decode(at),
-                    Heard::Decoded => view.decode(at, announced),
-                }
-                reached |= is_receiver && heard == Heard::Decoded;
+        if let Some(signal) = field.take(ppdu.transmitter, ppdu.begun) {
+            reached = self.tell_receivers(&mut field, &signal, ppdu, receiver);
+            if let Some(sender) = signal.sender() {
+                self.tell_sender(&mut field, sender.index(), ppdu);
             }
-            if ppdu.is_data {
-                reached = field.begin_decoding(receiver.index(), id);
-            }
-            field.end(id);
         }
         let neighbours = self.neighbour_view();
         let is_clean = self
             .view_mut(neighbours)
             .end(ppdu, &Reached::clearly(neighbours));
-        self.sense(at);
-        self.refresh_all();
+        self.refresh(neighbours);
+        self.sense_unnoticed(&field, ppdu.end);
+        self.field = Some(field);
         if receiver == neighbours {
             is_clean
         } else {
             reached
         }
+    }
+
+    /// The radios that are on a frame that ends make something of it, and it is gone for all of
+    /// them. Returns what [`Air::end_signal`] does.
+    fn tell_receivers(
+        &mut self,
+        field: &mut Field,
+        signal: &Signal,
+        ppdu: &EndingPpdu,
+        receiver: ViewId,
+    ) -> bool {
+        let (at, announced) = (ppdu.end, ppdu.announced);
+        let reserved = at + announced;
+        let mut reached = false;
+        let certain = field.certain(signal);
+        for reach in field.reaches().of(signal) {
+            let index = reach.radio.index();
+            let is_receiver = index == receiver.index();
+            if is_receiver && ppdu.is_data {
+                continue;
+            }
+            let view = &mut self.views[index];
+            let heard = field.overhear(index, signal, &certain);
+            match heard {
+                Heard::Nothing => {}
+                Heard::Undecoded => view.fail_to_decode(at),
+                Heard::Decoded => {
+                    view.decode(at, reserved);
+                    reached |= is_receiver;
+                }
+            }
+            // Where the signal was sensed, what follows finds that out.
+            if heard != Heard::Nothing && !view.is_sensing() {
+                self.next_access.set(index, view.due());
+            }
+            field.end(index, signal);
+            self.sense(field, index, at);
+        }
+        if ppdu.is_data {
+            // Last, because what overlaps the frame here is needed afterwards.
+            reached = field.begin_decoding(receiver.index(), signal);
+            field.end(receiver.index(), signal);
+            self.sense(field, receiver.index(), at);
+        }
+        reached
+    }
+
+    /// The sender of a frame that ends waits for an answer if there is to be one.
+    fn tell_sender(&mut self, field: &mut Field, sender: usize, ppdu: &EndingPpdu) {
+        if !ppdu.announced.is_zero() {
+            let view = &mut self.views[sender];
+            view.reserve(ppdu.end + self.answer_timeout);
+            if !view.is_sensing() {
+                self.next_access.set(sender, view.due());
+            }
+        }
+        field.end_sending(sender);
+        self.sense(field, sender, ppdu.end);
     }
 
     /// A data frame has ended of which `receiver` decoded some MPDUs or none; its exchange goes on
@@ -117,29 +173,38 @@ impl Air {
         }
         let view = self.view_mut(receiver);
         if decoded {
-            view.decode(at, announced);
+            view.decode(at, at + announced);
         } else {
             view.fail_to_decode(at);
         }
         self.refresh(receiver);
     }
 
-    /// The channel becomes busy or idle for radios at which the sum of all signals has crossed the
-    /// threshold.
-    fn sense(&mut self, now: Time) {
-        let Some(field) = &self.field else { return };
-        for (index, view) in self.views.iter_mut().take(field.radios()).enumerate() {
-            match (field.is_busy(index), view.is_sensing()) {
-                (true, false) => {
-                    view.begin_sensing(now, field.last_end());
-                    self.next_access[index] = None;
-                }
-                (false, true) => {
-                    view.end_sensing(now);
-                    self.next_access[index] = view.due();
-                }
-                (true, true) | (false, false) => {}
+    /// The channel becomes busy or idle for radios at which signals that nobody has noticed yet, but
+    /// that count in the sum of all, make that cross the threshold.
+    fn sense_unnoticed(&mut self, field: &Field, now: Time) {
+        for signal in field.unnoticed() {
+            for reach in field.reaches().of(signal) {
+                self.sense(field, reach.radio.index(), now);
             }
+        }
+    }
+
+    /// The channel becomes busy or idle for a radio if the sum of all signals there has crossed the
+    /// threshold.
+    #[inline]
+    fn sense(&mut self, field: &Field, index: usize, now: Time) {
+        let view = &mut self.views[index];
+        match (field.is_busy(index), view.is_sensing()) {
+            (true, false) => {
+                view.begin_sensing(now, field.last_end(index));
+                self.next_access.set(index, None);
+            }
+            (false, true) => {
+                view.end_sensing(now);
+                self.next_access.set(index, view.due());
+            }
+            (true, true) | (false, false) => {}
         }
     }
 }

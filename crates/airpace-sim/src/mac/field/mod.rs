@@ -7,6 +7,7 @@
 //! busy as long as the sum of all signals is above the threshold of carrier sense. That is the
 //! receiver of ns-3 (YansWifiPhy with ThresholdPreambleDetectionModel).
 
+mod certainty;
 mod medium;
 mod reception;
 
@@ -14,13 +15,16 @@ pub(super) use reception::{MpduClock, Span, Wanted};
 
 use super::ids::Transmitter;
 use crate::channel::noise_dbm;
-use crate::radio::{PairPowers, RadioId, ReceivedPowers, milliwatts_of};
+use crate::radio::{Capture, PairPowers, RadioId, Reach, ReceivedPowers, milliwatts_of};
 use crate::rng::Stream;
 use airpace_core::phy::{Timing, TxRate};
 use airpace_units::Time;
+use certainty::Certainties;
+use core::cmp::Ordering;
 use core::time::Duration;
 use reception::{Hazards, Piece};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// From the beginning of a frame until receivers notice it: the time in which a receiver must
 /// detect a preamble (aCCATime of clause 17.4.4; ns-3's preamble detection).
@@ -30,7 +34,7 @@ const NOTICE: Duration = Duration::from_micros(4);
 const NEIGHBOUR_MW: f64 = 1.0;
 
 /// What a PPDU carries.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Content {
     pub(super) rate: TxRate,
     pub(super) mpdus: u16,
@@ -53,14 +57,33 @@ impl Content {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct SignalId(u64);
 
-/// A PPDU on the air, or one that has ended while another that it overlapped goes on.
+/// A PPDU on the air.
 #[derive(Clone, Copy, Debug)]
-struct Signal {
+pub(super) struct Signal {
     id: SignalId,
     transmitter: Transmitter,
     begun: Time,
     end: Time,
     content: Content,
+}
+
+impl Signal {
+    /// The radio that sends it; none if a neighbour does.
+    pub(super) const fn sender(&self) -> Option<RadioId> {
+        match self.transmitter {
+            Transmitter::Radio(radio) => Some(radio),
+            Transmitter::Neighbour => None,
+        }
+    }
+}
+
+/// A signal as one radio receives it.
+#[derive(Clone, Copy, Debug)]
+struct Audible {
+    id: SignalId,
+    begun: Time,
+    end: Time,
+    power_mw: f64,
     is_over: bool,
 }
 
@@ -75,6 +98,9 @@ struct Receiver {
     locked: Option<Lock>,
     /// Frames that have begun and that it has not noticed yet.
     candidates: Vec<SignalId>,
+    /// The signals of others on the air that are above the floor, in the order in which they began,
+    /// and those that have ended while another that they overlapped goes on.
+    audible: Vec<Audible>,
     draws: Stream,
 }
 
@@ -84,24 +110,37 @@ struct Lock {
     since: Time,
 }
 
+/// Which radios receive whom.
+#[derive(Clone, Debug)]
+pub(super) struct Reaches {
+    powers: ReceivedPowers,
+    /// The radios that neighbours reach: all.
+    by_neighbours: Vec<Reach>,
+}
+
 /// The medium by received powers.
+///
+/// What a signal costs grows with the number of radios that receive it: each of them has a list of
+/// the signals that it receives, and nothing is asked of the others.
 #[derive(Debug)]
 pub(super) struct Field {
-    powers: ReceivedPowers,
+    reaches: Arc<Reaches>,
     timing: Timing,
     sense_mw: f64,
     detect_mw: f64,
     detect_sinr: f64,
     floor_mw_per_20_mhz: f64,
+    capture: Option<Capture>,
     receivers: Vec<Receiver>,
-    /// In the order in which they began.
+    /// Those on the air, in the order in which they began.
     signals: Vec<Signal>,
     next: u64,
-    /// When signals are noticed; in order of time.
-    notices: VecDeque<(Time, SignalId)>,
+    /// Signals that are yet to be noticed, and when; in order of time.
+    notices: VecDeque<(Time, Signal)>,
     /// What overlaps the frame that was last looked at.
     pieces: Vec<Piece>,
     hazards: Hazards,
+    certainties: Certainties,
     /// The data frame that its receiver is decoding.
     decoding: Option<Decoding>,
 }
@@ -140,33 +179,38 @@ impl Field {
             total_mw: 0.0,
             locked: None,
             candidates: Vec::new(),
+            audible: Vec::new(),
             draws: match key {
                 Some(key) => Stream::new(seed, "named reception", key),
                 None => Stream::new(seed, "reception", number),
             },
         });
         let receivers = receivers.collect();
-        let rules = powers.rules;
+        let everybody = (0..powers.radios()).map(|index| Reach {
+            radio: RadioId::from_index(index),
+            milliwatts: NEIGHBOUR_MW,
+        });
+        let rules = *powers.rules();
         Self {
+            reaches: Arc::new(Reaches {
+                powers,
+                by_neighbours: everybody.collect(),
+            }),
+            capture: rules.capture,
             timing,
             sense_mw: rules.sense_mw(),
             detect_mw: milliwatts_of(rules.detect_dbm),
             detect_sinr: milliwatts_of(rules.detect_sinr_db),
             floor_mw_per_20_mhz: milliwatts_of(rules.floor_dbm),
-            powers,
             receivers,
             signals: Vec::new(),
             next: 0,
             notices: VecDeque::new(),
             pieces: Vec::new(),
             hazards: Hazards::default(),
+            certainties: Certainties::default(),
             decoding: None,
         }
-    }
-
-    /// The number of radios.
-    pub(super) const fn radios(&self) -> usize {
-        self.receivers.len()
     }
 
     /// A PPDU begins that will last until `end`.
@@ -176,7 +220,7 @@ impl Field {
         at: Time,
         end: Time,
         content: Content,
-    ) {
+    ) -> Signal {
         let id = SignalId(self.next);
         self.next += 1;
         let signal = Signal {
@@ -185,55 +229,65 @@ impl Field {
             begun: at,
             end,
             content,
-            is_over: false,
         };
         self.signals.push(signal);
-        self.notices.push_back((at + NOTICE, id));
-        for index in 0..self.receivers.len() {
-            if is_from(&signal, index) {
-                let receiver = &mut self.receivers[index];
-                receiver.sends = true;
-                receiver.locked = None;
-                receiver.candidates.clear();
+        self.notices.push_back((at + NOTICE, signal));
+        if let Transmitter::Radio(radio) = transmitter {
+            let sender = &mut self.receivers[radio.index()];
+            sender.sends = true;
+            sender.locked = None;
+            sender.candidates.clear();
+        }
+        let floor_mw = self.floor_mw(&signal);
+        for reach in self.reaches.of(&signal) {
+            let power_mw = reach.milliwatts;
+            if power_mw < floor_mw {
                 continue;
             }
-            let power = self.power_mw(&signal, index);
-            if power <= 0.0 {
-                continue;
-            }
-            let is_captured = self.is_captured(index, at, power);
-            let receiver = &mut self.receivers[index];
-            receiver.total_mw += power;
-            if is_captured {
+            let receiver = &mut self.receivers[reach.radio.index()];
+            if self
+                .capture
+                .is_some_and(|capture| receiver.captures(capture, at, power_mw))
+            {
                 receiver.locked = None;
             }
+            receiver.total_mw += power_mw;
+            receiver.audible.push(Audible {
+                id,
+                begun: at,
+                end,
+                power_mw,
+                is_over: false,
+            });
             if !receiver.sends && receiver.locked.is_none() {
                 receiver.candidates.push(id);
             }
         }
+        signal
+    }
+
+    /// The number of radios.
+    pub(super) const fn radios(&self) -> usize {
+        self.receivers.len()
     }
 
     /// A radio has moved: signals on the air are as strong as its new place makes them.
     pub(super) fn set_powers(&mut self, moved: RadioId, pairs: &[PairPowers]) {
-        self.powers.set(moved, pairs);
-        for index in 0..self.receivers.len() {
-            let on_air = self.signals.iter().filter(|signal| !signal.is_over);
-            let others = on_air.filter(|signal| !is_from(signal, index));
-            let total_mw = others.map(|signal| self.power_mw(signal, index)).sum();
-            self.receivers[index].total_mw = total_mw;
+        Arc::make_mut(&mut self.reaches).powers.set(moved, pairs);
+        for signal in &self.signals {
+            let Some(sender) = signal.sender() else {
+                continue;
+            };
+            let floor_mw = self.floor_mw(signal);
+            for (index, receiver) in self.receivers.iter_mut().enumerate() {
+                let to = RadioId::from_index(index);
+                if to != sender && (sender == moved || to == moved) {
+                    let power_mw = self.reaches.powers.received_mw(sender, to);
+                    let is_audible = power_mw > 0.0 && power_mw >= floor_mw;
+                    receiver.hear_anew(signal, is_audible.then_some(power_mw));
+                }
+            }
         }
-    }
-
-    /// Whether a receiver leaves the frame that it is on for one of `power_mw` that begins now.
-    fn is_captured(&self, index: usize, now: Time, power_mw: f64) -> bool {
-        let (Some(capture), Some(lock)) = (self.powers.rules.capture, self.receivers[index].locked)
-        else {
-            return false;
-        };
-        let present = self.signals.iter().find(|signal| signal.id == lock.signal);
-        let present_mw = present.map_or(0.0, |signal| self.power_mw(signal, index));
-        now <= lock.since + capture.window
-            && power_mw > present_mw * milliwatts_of(capture.margin_db)
     }
 
     /// When receivers next notice that a signal has begun.
@@ -241,62 +295,50 @@ impl Field {
         self.notices.front().map(|&(at, _)| at)
     }
 
-    /// The receivers notice the signals that are to be noticed at `now`.
-    pub(super) fn notice(&mut self, now: Time) {
-        while let Some(&(at, id)) = self.notices.front()
-            && at <= now
-        {
-            self.notices.pop_front();
-            for index in 0..self.receivers.len() {
-                if self.receivers[index].candidates.contains(&id) {
-                    self.detect(index, id, now);
-                }
-            }
+    /// The next signal that receivers are to notice at `now`, if there is another one.
+    pub(super) fn take_notice(&mut self, now: Time) -> Option<Signal> {
+        let &(at, signal) = self.notices.front()?;
+        if at > now {
+            return None;
         }
+        self.notices.pop_front();
+        Some(signal)
     }
 
-    /// A receiver takes the candidate `id` if it is the strongest and strong enough.
-    fn detect(&mut self, index: usize, id: SignalId, now: Time) {
-        let mut strongest: Option<(SignalId, f64)> = None;
-        for &candidate in &self.receivers[index].candidates {
-            let signal = self.signals.iter().find(|signal| signal.id == candidate);
-            let power = signal.map_or(0.0, |signal| self.power_mw(signal, index));
-            if strongest.is_none_or(|(_, most)| power > most) {
-                strongest = Some((candidate, power));
-            }
-        }
-        let is_taken = strongest.is_some_and(|(candidate, power)| {
-            candidate == id && power >= self.detect_mw && {
-                let noise = self.noise_mw(index, id);
-                power >= self.detect_sinr * (noise + self.others_mw(index, id))
-            }
-        });
+    /// A receiver notices a signal. It takes it if it is the strongest that it has not noticed yet,
+    /// and strong enough.
+    #[inline]
+    pub(super) fn notice(&mut self, index: usize, signal: &Signal, now: Time) {
         let receiver = &mut self.receivers[index];
+        if !receiver.candidates.contains(&signal.id) {
+            return;
+        }
+        let noise_mw = receiver.noise_mw_per_mhz * signal.content.rate.bandwidth_mhz();
+        let is_taken = match &receiver.audible[..] {
+            [only] => {
+                only.power_mw >= self.detect_mw && only.power_mw >= self.detect_sinr * noise_mw
+            }
+            _ => receiver.detects(signal.id, noise_mw, self.detect_mw, self.detect_sinr),
+        };
         if is_taken {
             receiver.candidates.clear();
             receiver.locked = Some(Lock {
-                signal: id,
+                signal: signal.id,
                 since: now,
             });
         } else {
-            receiver.candidates.retain(|&candidate| candidate != id);
+            receiver.candidates.retain(|&other| other != signal.id);
         }
     }
 
-    /// Noise of a receiver over the width of a signal, in mW.
-    fn noise_mw(&self, index: usize, id: SignalId) -> f64 {
-        let signal = self.signals.iter().find(|signal| signal.id == id);
-        let mhz = signal.map_or(0.0, |signal| signal.content.rate.bandwidth_mhz());
-        self.receivers[index].noise_mw_per_mhz * mhz
+    /// The signals that have begun and that no receiver has noticed yet.
+    pub(super) fn unnoticed(&self) -> impl Iterator<Item = &Signal> {
+        self.notices.iter().map(|(_, signal)| signal)
     }
 
-    /// Sum of the signals on the air other than `id`, in mW.
-    fn others_mw(&self, index: usize, id: SignalId) -> f64 {
-        let others = self
-            .signals
-            .iter()
-            .filter(|signal| !signal.is_over && signal.id != id);
-        others.map(|signal| self.power_mw(signal, index)).sum()
+    /// Which radios receive whom.
+    pub(super) fn reaches(&self) -> Arc<Reaches> {
+        Arc::clone(&self.reaches)
     }
 
     /// Whether a radio finds the channel busy: it sends, or senses signals.
@@ -305,61 +347,154 @@ impl Field {
         receiver.sends || receiver.total_mw >= self.sense_mw
     }
 
-    /// When the last of the signals ends that are on the air.
-    pub(super) fn last_end(&self) -> Time {
-        let on_air = self.signals.iter().filter(|signal| !signal.is_over);
-        on_air.map(|signal| signal.end).max().unwrap_or_default()
+    /// When the last of the signals ends that a radio receives.
+    pub(super) fn last_end(&self, index: usize) -> Time {
+        let receiver = &self.receivers[index];
+        let ends = receiver.on_air().map(|signal| signal.end);
+        ends.max().unwrap_or_default()
     }
 
-    /// The signal of `transmitter` that is on the air and began at `begun`.
-    pub(super) fn find(&self, transmitter: Transmitter, begun: Time) -> Option<SignalId> {
-        let on_air = self.signals.iter().filter(|signal| !signal.is_over);
-        on_air
-            .filter(|signal| signal.transmitter == transmitter && signal.begun == begun)
-            .map(|signal| signal.id)
-            .next()
+    /// Takes the signal of `transmitter` off the air that began at `begun`.
+    pub(super) fn take(&mut self, transmitter: Transmitter, begun: Time) -> Option<Signal> {
+        let place = self
+            .signals
+            .iter()
+            .position(|signal| signal.transmitter == transmitter && signal.begun == begun)?;
+        Some(self.signals.remove(place))
     }
 
     /// Whether a receiver is on the frame `id`.
     pub(super) fn is_on(&self, index: usize, id: SignalId) -> bool {
-        let locked = self.receivers[index].locked;
-        locked.is_some_and(|lock| lock.signal == id)
+        self.receivers[index].is_on(id)
     }
 
-    /// A signal leaves the air.
-    pub(super) fn end(&mut self, id: SignalId) {
-        let Some(ended) = self.signals.iter().position(|signal| signal.id == id) else {
-            return;
-        };
-        self.signals[ended].is_over = true;
-        for index in 0..self.receivers.len() {
-            let total_mw = self.others_mw(index, id);
-            let is_sender = is_from(&self.signals[ended], index);
-            let receiver = &mut self.receivers[index];
-            receiver.total_mw = total_mw;
-            receiver.sends &= !is_sender;
-            receiver.locked = receiver.locked.filter(|lock| lock.signal != id);
-            receiver.candidates.retain(|&candidate| candidate != id);
+    /// A signal ends for a receiver.
+    #[inline]
+    pub(super) fn end(&mut self, index: usize, signal: &Signal) {
+        self.receivers[index].end(signal.id);
+    }
+
+    /// A radio has sent its signal.
+    pub(super) fn end_sending(&mut self, index: usize) {
+        self.receivers[index].sends = false;
+    }
+
+    /// The power in mW below which a signal does not exist for a receiver. Neighbours are always
+    /// heard.
+    fn floor_mw(&self, signal: &Signal) -> f64 {
+        match signal.transmitter {
+            Transmitter::Radio(_) => {
+                self.floor_mw_per_20_mhz * signal.content.rate.bandwidth_mhz() / 20.0
+            }
+            Transmitter::Neighbour => 0.0,
         }
-        // What ended before everything began that is on the air overlaps nothing any more.
-        let on_air = self.signals.iter().filter(|signal| !signal.is_over);
-        let oldest = on_air.map(|signal| signal.begun).min();
-        self.signals
-            .retain(|signal| oldest.is_some_and(|oldest| !signal.is_over || signal.end > oldest));
-    }
-
-    /// What a receiver gets of a signal, in mW; nothing of its own, or of one below the floor.
-    fn power_mw(&self, signal: &Signal, index: usize) -> f64 {
-        let Transmitter::Radio(from) = signal.transmitter else {
-            return NEIGHBOUR_MW;
-        };
-        let power = self.powers.received_mw(from, RadioId::from_index(index));
-        let floor = self.floor_mw_per_20_mhz * signal.content.rate.bandwidth_mhz() / 20.0;
-        if power < floor { 0.0 } else { power }
     }
 }
 
-/// Whether the radio at `index` sends a signal.
-fn is_from(signal: &Signal, index: usize) -> bool {
-    matches!(signal.transmitter, Transmitter::Radio(radio) if radio.index() == index)
+impl Reaches {
+    /// The radios that a signal reaches; of those that it reaches below the floor, some.
+    pub(super) fn of(&self, signal: &Signal) -> &[Reach] {
+        match signal.transmitter {
+            Transmitter::Radio(radio) => self.powers.reached_by(radio),
+            Transmitter::Neighbour => &self.by_neighbours,
+        }
+    }
+}
+
+impl Receiver {
+    /// The signals on the air that it receives.
+    fn on_air(&self) -> impl Iterator<Item = &Audible> {
+        self.audible.iter().filter(|signal| !signal.is_over)
+    }
+
+    /// What it receives of a signal, in mW.
+    fn power_mw(&self, id: SignalId) -> f64 {
+        let signal = self.audible.iter().find(|signal| signal.id == id);
+        signal.map_or(0.0, |signal| signal.power_mw)
+    }
+
+    /// Sum of the signals on the air other than `id`, in mW.
+    fn others_mw(&self, id: SignalId) -> f64 {
+        let others = self.on_air().filter(|signal| signal.id != id);
+        others.map(|signal| signal.power_mw).sum()
+    }
+
+    /// Whether it is on the frame `id`.
+    fn is_on(&self, id: SignalId) -> bool {
+        self.locked.is_some_and(|lock| lock.signal == id)
+    }
+
+    /// Whether it leaves the frame that it is on for one of `power_mw` that begins now.
+    fn captures(&self, capture: Capture, now: Time, power_mw: f64) -> bool {
+        let Some(lock) = self.locked else {
+            return false;
+        };
+        let margin = milliwatts_of(capture.margin_db);
+        now <= lock.since + capture.window && power_mw > self.power_mw(lock.signal) * margin
+    }
+
+    /// Whether it detects the candidate `id`, because it is the strongest and strong enough.
+    fn detects(&self, id: SignalId, noise_mw: f64, detect_mw: f64, detect_sinr: f64) -> bool {
+        let power_mw = self.power_mw(id);
+        // Of equally strong ones it takes the first.
+        let is_strongest = self.candidates.iter().all(|&other| match other.cmp(&id) {
+            Ordering::Less => self.power_mw(other) < power_mw,
+            Ordering::Equal => true,
+            Ordering::Greater => self.power_mw(other) <= power_mw,
+        });
+        is_strongest
+            && power_mw >= detect_mw
+            && power_mw >= detect_sinr * (noise_mw + self.others_mw(id))
+    }
+
+    /// A signal on the air has another power from now on; `None` if it is not received any more.
+    fn hear_anew(&mut self, signal: &Signal, power_mw: Option<f64>) {
+        let place = self.audible.iter().position(|other| other.id == signal.id);
+        match (place, power_mw) {
+            (Some(place), Some(power_mw)) => self.audible[place].power_mw = power_mw,
+            (Some(_), None) => self.end(signal.id),
+            (None, Some(power_mw)) => {
+                let earlier = self.audible.partition_point(|other| other.id < signal.id);
+                let audible = Audible {
+                    id: signal.id,
+                    begun: signal.begun,
+                    end: signal.end,
+                    power_mw,
+                    is_over: false,
+                };
+                self.audible.insert(earlier, audible);
+            }
+            (None, None) => return,
+        }
+        self.total_mw = self.on_air().map(|signal| signal.power_mw).sum();
+    }
+
+    /// A signal leaves the air.
+    fn end(&mut self, id: SignalId) {
+        if self.is_on(id) {
+            self.locked = None;
+        }
+        if !self.candidates.is_empty() {
+            self.candidates.retain(|&candidate| candidate != id);
+        }
+        if let [only] = &self.audible[..]
+            && only.id == id
+        {
+            self.audible.clear();
+            self.total_mw = 0.0;
+            return;
+        }
+        if !self.audible.iter().any(|signal| signal.id == id) {
+            return;
+        }
+        // The sum anew, so that rounding errors do not add up.
+        self.total_mw = self.others_mw(id);
+        for signal in &mut self.audible {
+            signal.is_over |= signal.id == id;
+        }
+        // What ended before everything began that is on the air overlaps nothing any more.
+        let oldest = self.on_air().map(|signal| signal.begun).min();
+        self.audible
+            .retain(|signal| oldest.is_some_and(|oldest| !signal.is_over || signal.end > oldest));
+    }
 }

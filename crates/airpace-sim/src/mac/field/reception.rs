@@ -1,6 +1,7 @@
 //! What a receiver decodes of a frame, part by part.
 
-use super::{Decoding, Field, Heard, SignalId};
+use super::certainty::{Chances, Ratios};
+use super::{Decoding, Field, Heard, Signal};
 use airpace_core::phy::error::{BitHazard, ErrorModel};
 use airpace_core::phy::{LegacyRate, TxRate, subframe_bytes};
 use airpace_units::Time;
@@ -12,9 +13,9 @@ const TRAINING: Duration = Duration::from_micros(16);
 const HEADER_BITS_PER_US: f64 = 6.0;
 /// Probabilities of loss below this are taken for 0, and those above 1 less this for 1, so that
 /// nothing need be drawn.
-const NEGLIGIBLE: f64 = 1e-12;
+pub(super) const NEGLIGIBLE: f64 = 1e-12;
 /// Entries of the table of hazards: a power of two, more than the ratios that one network has.
-const HAZARDS: usize = 256;
+const HAZARDS: usize = 1024;
 
 /// A part of a frame in which interference is constant.
 #[derive(Clone, Copy, Debug)]
@@ -62,15 +63,27 @@ impl MpduClock {
 
     /// The time of the next MPDU, of `bytes`.
     pub(in crate::mac) fn next(&mut self, bytes: u32) -> Span {
-        let at = |count: u64| {
-            self.begins + Duration::from_nanos((count as f64 * self.ns_per_byte).round() as u64)
-        };
-        let from = at(self.bytes);
+        let from = self.at(self.bytes);
         self.bytes += u64::from(subframe_bytes(bytes));
         Span {
             from,
-            until: at(self.bytes),
+            until: self.at(self.bytes),
         }
+    }
+
+    /// The time of the MPDU of this number, if all have `bytes`.
+    fn number(&self, number: u16, bytes: u32) -> Span {
+        let length = u64::from(subframe_bytes(bytes));
+        let before = length * u64::from(number);
+        Span {
+            from: self.at(before),
+            until: self.at(before + length),
+        }
+    }
+
+    /// When this many bytes have been on the air.
+    fn at(&self, bytes: u64) -> Time {
+        self.begins + Duration::from_nanos((bytes as f64 * self.ns_per_byte).round() as u64)
     }
 }
 
@@ -102,7 +115,7 @@ impl Hazards {
         let bits = ratio.to_bits();
         // The mantissa's bits spread ratios that are near each other over the table.
         let mixed = (bits ^ u64::from(rate.mcs())).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let slot = &mut self.table[(mixed >> 56) as usize];
+        let slot = &mut self.table[(mixed >> (64 - HAZARDS.trailing_zeros())) as usize];
         match slot {
             Some(known) if known.rate == rate && known.ratio == ratio && known.model == model => {
                 known.bits
@@ -124,19 +137,20 @@ impl Hazards {
 impl Field {
     /// A data frame ends: finds what overlaps it. Returns whether its receiver was on it and has
     /// decoded the header.
-    pub(in crate::mac) fn begin_decoding(&mut self, index: usize, id: SignalId) -> bool {
+    pub(in crate::mac) fn begin_decoding(&mut self, index: usize, signal: &Signal) -> bool {
         self.decoding = None;
         self.pieces.clear();
-        if !self.is_on(index, id) {
+        if !self.is_on(index, signal.id) {
             return false;
         }
-        let is_disturbed = self.find_overlaps(index, id);
-        let wanted = self.wanted(index, id);
-        self.decoding = wanted.map(|wanted| Decoding {
+        let wanted = self.wanted(index, signal);
+        let is_disturbed = self.find_overlaps(index, signal) >= wanted.noise_mw;
+        self.decoding = Some(Decoding {
             wanted,
             is_disturbed,
         });
-        self.decodes_header(index, id)
+        let lost = self.header_lost(&wanted, signal);
+        !self.draw(index, lost)
     }
 
     /// Whether the receiver of the last data frame was on it.
@@ -158,33 +172,26 @@ impl Field {
             .map(|decoding| decoding.wanted)
     }
 
-    /// Finds what overlaps the frame `id` at a receiver, and whether that is at least as strong as
-    /// the noise anywhere.
-    pub(in crate::mac) fn find_overlaps(&mut self, index: usize, id: SignalId) -> bool {
+    /// Finds what overlaps a frame at a receiver. Returns the most interference in mW.
+    fn find_overlaps(&mut self, index: usize, wanted: &Signal) -> f64 {
         self.pieces.clear();
-        let Some(wanted) = self.signals.iter().find(|signal| signal.id == id).copied() else {
-            return false;
-        };
+        let overlaps = self.receivers[index].audible.iter().filter(|other| {
+            other.id != wanted.id && other.begun < wanted.end && other.end > wanted.begun
+        });
         let mut bounds = vec![wanted.begun, wanted.end];
-        let mut others = Vec::new();
-        for other in &self.signals {
-            let overlaps = other.begun < wanted.end && other.end > wanted.begun;
-            let power = self.power_mw(other, index);
-            if other.id != id && overlaps && power > 0.0 {
-                bounds.push(other.begun.clamp(wanted.begun, wanted.end));
-                bounds.push(other.end.clamp(wanted.begun, wanted.end));
-                others.push((other.begun, other.end, power));
-            }
+        for other in overlaps.clone() {
+            bounds.push(other.begun.clamp(wanted.begun, wanted.end));
+            bounds.push(other.end.clamp(wanted.begun, wanted.end));
         }
         bounds.sort_unstable();
         bounds.dedup();
         let mut most_mw = 0.0_f64;
         for bound in bounds.windows(2) {
             let (from, until) = (bound[0], bound[1]);
-            let present = others
-                .iter()
-                .filter(|&&(begun, end, _)| begun <= from && end >= until);
-            let interference_mw = present.map(|&(_, _, power)| power).sum();
+            let present = overlaps
+                .clone()
+                .filter(|other| other.begun <= from && other.end >= until);
+            let interference_mw = present.map(|other| other.power_mw).sum();
             most_mw = most_mw.max(interference_mw);
             self.pieces.push(Piece {
                 from,
@@ -192,7 +199,7 @@ impl Field {
                 interference_mw,
             });
         }
-        most_mw >= self.noise_mw(index, id)
+        most_mw
     }
 
     /// Expected errors in `bits` that are on the air for `span`, at the receiver that was last
@@ -224,84 +231,122 @@ impl Field {
         rate.preamble(self.timing)
     }
 
-    /// The frame `id` as a receiver gets it, by the mean power.
-    pub(in crate::mac) fn wanted(&self, index: usize, id: SignalId) -> Option<Wanted> {
-        let signal = self.signals.iter().find(|signal| signal.id == id)?;
-        let noise_mw = self.noise_mw(index, id);
-        Some(Wanted {
+    /// A frame as a receiver gets it, by the mean power.
+    fn wanted(&self, index: usize, signal: &Signal) -> Wanted {
+        let receiver = &self.receivers[index];
+        let noise_mw = receiver.noise_mw_per_mhz * signal.content.rate.bandwidth_mhz();
+        Wanted {
             rate: signal.content.rate,
-            snr: self.power_mw(signal, index) / noise_mw,
+            snr: receiver.power_mw(signal.id) / noise_mw,
             noise_mw,
             model: ErrorModel::default(),
-        })
+        }
     }
 
-    /// Whether a receiver that is on the frame `id` decodes its header. Looks at what overlaps the
-    /// frame.
-    pub(in crate::mac) fn decodes_header(&mut self, index: usize, id: SignalId) -> bool {
-        let Some(wanted) = self.wanted(index, id) else {
-            return false;
-        };
-        let Some(begun) = self.begun(id) else {
-            return false;
-        };
+    /// The probability that a receiver that is on a frame does not decode its header, given what
+    /// was last found to overlap it.
+    fn header_lost(&mut self, wanted: &Wanted, signal: &Signal) -> f64 {
         let header = Wanted {
             rate: TxRate::legacy(LegacyRate::Mbps6),
-            ..wanted
+            ..*wanted
         };
         let span = Span {
-            from: begun + TRAINING,
-            until: begun + wanted.rate.preamble(self.timing).max(TRAINING),
+            from: signal.begun + TRAINING,
+            until: signal.begun + wanted.rate.preamble(self.timing).max(TRAINING),
         };
         let bits = span.until.since(span.from).as_nanos() as f64 * 1e-3 * HEADER_BITS_PER_US;
-        let lost = BitHazard::loss(self.events(&header, span, bits, true));
-        !self.draw(index, lost)
+        BitHazard::loss(self.events(&header, span, bits, true))
     }
 
-    /// What a receiver that the frame `id` is not meant for makes of it, or any receiver of a
-    /// control frame.
-    pub(in crate::mac) fn overhear(&mut self, index: usize, id: SignalId) -> Heard {
-        if !self.is_on(index, id) {
+    /// What a receiver that a frame is not meant for makes of it, or any receiver of a control
+    /// frame. `certain` says what is known of frames of its kind, by [`Field::certain`].
+    #[inline]
+    pub(in crate::mac) fn overhear(
+        &mut self,
+        index: usize,
+        signal: &Signal,
+        certain: &Ratios,
+    ) -> Heard {
+        let receiver = &self.receivers[index];
+        if !receiver.is_on(signal.id) {
             return Heard::Nothing;
         }
-        self.find_overlaps(index, id);
-        if !self.decodes_header(index, id) {
-            return Heard::Undecoded;
+        if let [only] = &receiver.audible[..] {
+            let mhz = signal.content.rate.bandwidth_mhz();
+            let snr = only.power_mw / (receiver.noise_mw_per_mhz * mhz);
+            if snr >= certain.header_from {
+                if snr >= certain.mpdu_from {
+                    return Heard::Decoded;
+                }
+                if snr <= certain.lost_up_to {
+                    return Heard::Undecoded;
+                }
+            }
         }
-        let lost = self.nothing_decoded(index, id);
-        if self.draw(index, lost) {
+        self.try_to_overhear(index, signal)
+    }
+
+    /// What [`Field::overhear`] returns where it is not known before.
+    fn try_to_overhear(&mut self, index: usize, signal: &Signal) -> Heard {
+        let wanted = self.wanted(index, signal);
+        let is_alone = self.receivers[index].audible.len() == 1;
+        let known = self.certainties.known(signal, wanted.snr);
+        let chances = match known.filter(|_| is_alone) {
+            Some(chances) => chances,
+            None => {
+                self.find_overlaps(index, signal);
+                let chances = Chances {
+                    header_lost: self.header_lost(&wanted, signal),
+                    mpdus_lost: self.nothing_decoded(&wanted, signal),
+                };
+                if is_alone {
+                    self.certainties.learn(signal, wanted.snr, chances);
+                }
+                chances
+            }
+        };
+        if self.draw(index, chances.header_lost) || self.draw(index, chances.mpdus_lost) {
             Heard::Undecoded
         } else {
             Heard::Decoded
         }
     }
 
-    /// The probability that none of the MPDUs of a frame is decoded. All are taken to be of one
-    /// length.
-    fn nothing_decoded(&mut self, index: usize, id: SignalId) -> f64 {
-        let signal = self.signals.iter().find(|signal| signal.id == id).copied();
-        let (Some(signal), Some(wanted)) = (signal, self.wanted(index, id)) else {
-            return 1.0;
-        };
+    /// What is certain of frames like this one, if nothing interferes with them.
+    pub(in crate::mac) fn certain(&mut self, signal: &Signal) -> Ratios {
+        self.certainties.of(signal)
+    }
+
+    /// The probability that none of the MPDUs of a frame is decoded, given what was last found to
+    /// overlap it. All are taken to be of one length.
+    fn nothing_decoded(&mut self, wanted: &Wanted, signal: &Signal) -> f64 {
         let content = signal.content;
         let bytes = content.bytes / u32::from(content.mpdus.max(1));
+        let bits = f64::from(bytes) * 8.0;
         let begins = signal.begun + content.rate.preamble(self.timing);
         let mut clock = MpduClock::new(begins, content.rate);
+        let last = clock.number(content.mpdus.max(1) - 1, bytes);
+        // Without interference all MPDUs are lost with one probability.
+        let alike = match &self.pieces[..] {
+            [piece] if last.until <= piece.until && last.from < last.until => {
+                Some(BitHazard::loss(self.events(wanted, last, bits, true)))
+            }
+            _ => None,
+        };
         let mut nothing = 1.0;
         for _ in 0..content.mpdus.max(1) {
-            let span = clock.next(bytes);
-            let events = self.events(&wanted, span, f64::from(bytes) * 8.0, true);
-            nothing *= BitHazard::loss(events);
+            nothing *= match alike {
+                Some(lost) => lost,
+                None => {
+                    let span = clock.next(bytes);
+                    BitHazard::loss(self.events(wanted, span, bits, true))
+                }
+            };
             if nothing < NEGLIGIBLE {
                 break;
             }
         }
         nothing
-    }
-
-    fn begun(&self, id: SignalId) -> Option<Time> {
-        let signal = self.signals.iter().find(|signal| signal.id == id);
-        signal.map(|signal| signal.begun)
     }
 
     /// Whether an event of this probability happens at a receiver.

@@ -201,15 +201,20 @@ fn network(
         }
     }
     if let Hearing::Powers(powers) = &hearing {
-        hearing = by_powers(radios.len(), powers.rules.capture.is_some(), |from, to| {
-            let received_dbm = 10.0 * powers.received_mw(from, to).log10();
-            let has_link = ends.contains_key(&(from.0, to.0)) || ends.contains_key(&(to.0, from.0));
-            if has_link {
-                received_dbm.max(-81.0)
-            } else {
-                received_dbm
-            }
-        });
+        hearing = by_powers(
+            radios.len(),
+            powers.rules().capture.is_some(),
+            |from, to| {
+                let received_dbm = 10.0 * powers.received_mw(from, to).log10();
+                let has_link =
+                    ends.contains_key(&(from.0, to.0)) || ends.contains_key(&(to.0, from.0));
+                if has_link {
+                    received_dbm.max(-81.0)
+                } else {
+                    received_dbm
+                }
+            },
+        );
     }
     let link = |(&(from, to), &(mcs, loss)): (&(u32, u32), &(u8, f64))| {
         let rate = if flags[2] && mcs == 8 {
