@@ -42,6 +42,7 @@ pub mod rng;
 pub mod sensors;
 pub mod steady;
 pub mod step;
+pub mod timestamps;
 pub mod traffic;
 pub mod transport;
 pub mod world;

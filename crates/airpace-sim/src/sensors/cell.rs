@@ -36,7 +36,7 @@ pub(super) struct Truth {
     pub(super) round_s: f64,
 }
 
-pub(super) fn run(trial: &Trial) -> Result<Outcome, WorldError> {
+pub(crate) fn run(trial: &Trial) -> Result<Outcome, WorldError> {
     let mut world = World::new(network(trial)?)?;
     world.run();
     Ok(world.outcome())
@@ -63,7 +63,7 @@ pub(super) fn truth(outcome: &Outcome, station: u32) -> Truth {
 
 /// The frames to a station that arrived. After a collision a frame is composed anew, of what it had
 /// and what has come since, so its packets are new to the station although they are retransmissions.
-fn downlink(outcome: &Outcome, station: u32) -> impl Iterator<Item = &FrameRecord> {
+pub(crate) fn downlink(outcome: &Outcome, station: u32) -> impl Iterator<Item = &FrameRecord> {
     outcome
         .frames
         .iter()

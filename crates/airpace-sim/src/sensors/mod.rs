@@ -22,7 +22,7 @@
 //! ```
 
 mod bursts;
-mod cell;
+pub(crate) mod cell;
 mod radio;
 
 use crate::world::WorldError;

@@ -122,12 +122,7 @@ pub(super) const RULES: &[(&str, &str, Way)] = &[
     ),
     ("", "airpace sim sweep *…*", Not(PATTERN)),
     ("", "airpace reproduce …*", Not(PATTERN)),
-    ("", "airpace sim run --json", Way::Help),
-    (
-        "",
-        "airpace sim run --out",
-        Not("named for what it leaves; run with a folder by tests/it/sim.rs"),
-    ),
+    ("", "airpace sim run --*", Way::Help),
     ("", "airpace sim run scenarios/*", Files),
     ("", "airpace sim sweep scenarios/*", Files),
     ("", "airpace sim schema", Files),
