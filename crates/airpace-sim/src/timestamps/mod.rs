@@ -18,9 +18,12 @@ pub use receiver::{AirFrame, Arrival, Coalescing, Latency, Receiver};
 use crate::rng::Stream;
 use crate::sensors::{Trial, USABLE, cell};
 use crate::world::WorldError;
-use airpace_core::meter::classifier::{GAP_FEATURES, Model, TimestampClassifier, WINDOW_FEATURES};
+use airpace_core::meter::classifier::{
+    GAP_FEATURES, GAP_TREES, LEAVES, Model, SPLITS, TimestampClassifier, Tree, WINDOW_FEATURES,
+    WINDOW_TREES,
+};
 use airpace_core::meter::{FrameHints, Grouping, Meter, MeterConfig, Received};
-use airpace_core::phy::AccessCategory;
+use airpace_core::phy::{AccessCategory, GuardInterval, Standard, TxRate, Width};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 use train::Examples;
@@ -36,17 +39,29 @@ const WINDOW_FRAMES: u32 = 100;
 /// Largest error of the level of such a window that is good enough.
 const WINDOW_ERROR: f64 = 0.05;
 /// How much worse it is to use a wrong level than not to use a right one.
-const WRONG_WEIGHT: f64 = 6.0;
+const WRONG_WEIGHT: f64 = 4.0;
 /// Gaps of an arrival sequence from which the classifier learns.
-const TAUGHT_GAPS: usize = 4_000;
+const TAUGHT_GAPS: usize = 1_000;
+/// Most that a gap counts for: an error about one costs as much as the packets of a frame.
+const HEAVIEST_GAP: f64 = 30.0;
+/// How far each tree goes.
+const GAP_RATE: f64 = 0.6;
+const WINDOW_RATE: f64 = 0.3;
+/// Index of the feature that compares a gap with the valley of all gaps.
+const AGAINST_VALLEY: usize = 1;
 /// Time from a frame to one that repeats a part of it: SIFS, block ack, AIFS and some back-off.
 const REPEATED_AFTER: Duration = Duration::from_micros(130);
 /// The part that is repeated: one in so many.
 const REPEATED_PART: u32 = 10;
+/// Cells below this level, packets per frame, also stand for those in which every packet is alone.
+const SPARSE_LEVEL: f64 = 3.5;
 /// Duration of a preamble.
 const PREAMBLE: Duration = Duration::from_micros(40);
+/// Receivers of the training have their times multiplied by a factor from this to its inverse, which
+/// leaves gaps between them for those that it is judged by.
+const LEAST_FACTOR: f64 = 0.86;
 /// Rounds of training: what the classifier knows of the last frames depends on its own decisions.
-const ROUNDS: u64 = 4;
+const ROUNDS: u64 = 3;
 
 /// The frames to one station of a simulated cell.
 #[derive(Clone, Debug)]
@@ -59,27 +74,64 @@ pub struct CellFrames {
     pub frames: Vec<AirFrame>,
 }
 
-/// Simulates a cell of so many stations, paced to `level` packets per frame, for `duration` after a
-/// second of warm-up. Returns the frames of each station.
+impl CellFrames {
+    /// Packets per frame.
+    fn level(&self) -> f64 {
+        let packets: u32 = self.frames.iter().map(|frame| frame.packets).sum();
+        f64::from(packets) / self.frames.len().max(1) as f64
+    }
+
+    /// The same frames with a single packet each, as when little is sent.
+    #[must_use]
+    pub fn with_single_packets(&self) -> Self {
+        let single = |frame: &AirFrame| {
+            let airtime = frame.end.saturating_since(frame.start);
+            let without = airtime.saturating_sub(PREAMBLE) / frame.packets.max(1)
+                * frame.packets.saturating_sub(1);
+            AirFrame {
+                start: frame.start + without,
+                packets: 1,
+                ..*frame
+            }
+        };
+        Self {
+            frames: self.frames.iter().map(single).collect(),
+            ..self.clone()
+        }
+    }
+}
+
+/// A cell to simulate.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Cell {
+    /// Number of stations.
+    pub stations: u32,
+    /// Level at which the pacing aims, packets per frame.
+    pub level: f64,
+    /// Rates of three stations in a row.
+    pub rates: [TxRate; 3],
+    /// Time that is observed, after a second of warm-up.
+    pub duration: Duration,
+    /// Seed of every draw.
+    pub seed: u64,
+}
+
+/// Simulates a cell and returns the frames of each station.
 ///
 /// # Errors
 /// The configuration is invalid.
-pub fn simulate(
-    stations: u32,
-    level: f64,
-    duration: Duration,
-    seed: u64,
-) -> Result<Vec<CellFrames>, WorldError> {
+pub fn simulate(cell: &Cell) -> Result<Vec<CellFrames>, WorldError> {
     let outcome = cell::run(&Trial {
-        stations,
+        stations: cell.stations,
+        rates: cell.rates,
         flows: 2,
-        level,
-        duration,
-        seed,
+        level: cell.level,
+        duration: cell.duration,
+        seed: cell.seed,
         ..Trial::default()
     })?;
     let frames_to = |station| CellFrames {
-        stations,
+        stations: cell.stations,
         station,
         frames: cell::downlink(&outcome, station)
             .map(|frame| AirFrame {
@@ -89,7 +141,7 @@ pub fn simulate(
             })
             .collect(),
     };
-    Ok((0..stations).map(frames_to).collect())
+    Ok((0..cell.stations).map(frames_to).collect())
 }
 
 impl CellFrames {
@@ -123,94 +175,119 @@ impl CellFrames {
     }
 }
 
-/// Which cells to simulate: numbers of stations and levels.
-#[derive(Clone, PartialEq, Debug)]
-pub struct CellPlan {
-    /// Numbers of stations.
-    pub stations: Vec<u32>,
-    /// Levels at which the pacing aims, packets per frame.
-    pub levels: Vec<f64>,
-    /// Time that is observed.
-    pub duration: Duration,
-    /// Seed of every draw.
-    pub seed: u64,
+/// The cells for training.
+#[must_use]
+pub fn training_cells(seed: u64) -> Vec<Cell> {
+    let radios = [
+        (Standard::Ht, Width::Mhz20, 1, [7, 4, 2]),
+        (Standard::Vht, Width::Mhz80, 2, [9, 5, 3]),
+        (Standard::He, Width::Mhz80, 1, [11, 7, 3]),
+    ];
+    let levels = [1.1, 2.4, 4.0, 9.0, 18.0, 30.0, 44.0];
+    cells(&radios, &[1, 2, 3], &levels, (2_500, seed))
 }
 
-impl CellPlan {
-    /// The cells for training.
-    #[must_use]
-    pub fn training(seed: u64) -> Self {
-        Self {
-            stations: vec![1, 2, 3],
-            levels: vec![1.1, 2.4, 4.0, 9.0, 18.0, 30.0, 44.0],
-            duration: Duration::from_millis(1_500),
-            seed,
+/// The cells by which the classifier is judged: other radios, numbers of stations and levels. All
+/// have levels within the bar's range; `quick` takes two.
+#[must_use]
+pub fn judged_cells(seed: u64, quick: bool) -> Vec<Cell> {
+    let radios = [
+        (Standard::Vht, Width::Mhz80, 1, [9, 4, 2]),
+        (Standard::He, Width::Mhz40, 1, [9, 5, 2]),
+    ];
+    // Any other than that of the training.
+    let seed = seed.wrapping_add(1 << 32);
+    if quick {
+        cells(&radios[..1], &[2], &[3.0, 12.0], (2_000, seed))
+    } else {
+        let levels = [2.2, 3.0, 6.0, 12.0, 24.0, 36.0];
+        cells(&radios, &[1, 2, 4], &levels, (4_000, seed))
+    }
+}
+
+/// A kind of radio: standard, width, streams, and MCS of three stations in a row.
+type Radio = (Standard, Width, u8, [u8; 3]);
+
+fn cells(radios: &[Radio], stations: &[u32], levels: &[f64], (ms, seed): (u64, u64)) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for &(standard, width, streams, mcs) in radios {
+        let rate = |mcs| TxRate::new(standard, width, streams, mcs, GuardInterval::Ns800);
+        let rates = mcs.map(|mcs| rate(mcs).expect("the rates of the lists exist"));
+        for &stations in stations {
+            cells.extend(levels.iter().map(|&level| Cell {
+                stations,
+                level,
+                rates,
+                duration: Duration::from_millis(ms),
+                seed,
+            }));
         }
     }
-
-    /// The cells by which the classifier is judged: other numbers of stations and other levels.
-    #[must_use]
-    pub fn judging(seed: u64, quick: bool) -> Self {
-        let (stations, levels) = if quick {
-            (vec![2], vec![3.0, 12.0])
-        } else {
-            (vec![1, 2, 4], vec![2.2, 3.0, 6.0, 12.0, 24.0, 36.0])
-        };
-        Self {
-            stations,
-            levels,
-            duration: Duration::from_secs(2),
-            // Any other than that of the training.
-            seed: seed.wrapping_add(1 << 32),
-        }
-    }
-
-    /// The cells, each to be simulated by [`simulate`]: number of stations and level.
-    pub fn cells(&self) -> impl Iterator<Item = (u32, f64)> + '_ {
-        self.stations
-            .iter()
-            .flat_map(|&stations| self.levels.iter().map(move |&level| (stations, level)))
-    }
+    cells
 }
 
 /// Fits a model to the frames of `cells` as the receivers of `conditions` see them. Receivers without
-/// much jitter see the frames with repeats, too: these are short frames, and no sign of jitter.
+/// much jitter see the frames with repeats, too: these are short frames, and no sign of jitter. All see
+/// sparse frames with a single packet each.
 #[must_use]
 pub fn train(cells: &[CellFrames], conditions: &[Condition], seed: u64) -> Model {
+    let variants = variants(cells);
     let mut model = initial();
     for round in 0..ROUNDS {
         let mut gaps = Examples::<{ GAP_FEATURES.len() }>::default();
         let mut windows = Examples::<{ WINDOW_FEATURES.len() }>::default();
-        let repeating: Vec<_> = cells.iter().map(CellFrames::with_repeats).collect();
-        for (index, cell) in (0..).zip(cells.iter().chain(&repeating)) {
-            let repeats = index >= cells.len() as u64;
+        for (index, (cell, kind)) in (0..).zip(&variants) {
             for condition in conditions {
-                if repeats && !condition.receiver.is_prompt() {
+                if *kind == Kind::Repeats && !condition.receiver.is_prompt() {
                     continue;
                 }
                 let mut stream = Stream::new(seed.wrapping_add(round), condition.name, index);
-                let arrivals = condition.receiver.arrivals(&cell.frames, &mut stream);
+                let factor = LEAST_FACTOR * (1.0 / LEAST_FACTOR).powf(2.0 * stream.unit());
+                let receiver = condition.receiver.slower(factor);
+                let arrivals = receiver.arrivals(&cell.frames, &mut stream);
                 teach(&arrivals, model, &mut gaps, &mut windows);
             }
         }
-        model.gap = gaps.fit();
+        model.gap = gaps.fit(GAP_RATE);
         // In the first round, decisions were those of the model before.
         if round > 0 {
-            model.window = windows.fit();
+            model.window = windows.fit(WINDOW_RATE);
         }
     }
     model
 }
 
-/// The model that training starts from: a gap of 65 µs separates frames, and every level is usable.
+/// What has been done to the frames of a cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Simulated,
+    Repeats,
+    Singles,
+}
+
+/// The frames of all cells, with repeats, and with single packets where there are few anyway.
+fn variants(cells: &[CellFrames]) -> Vec<(CellFrames, Kind)> {
+    let simulated = cells.iter().map(|cell| (cell.clone(), Kind::Simulated));
+    let repeats = cells
+        .iter()
+        .map(|cell| (cell.with_repeats(), Kind::Repeats));
+    let sparse = cells.iter().filter(|cell| cell.level() < SPARSE_LEVEL);
+    let singles = sparse.map(|cell| (cell.with_single_packets(), Kind::Singles));
+    simulated.chain(repeats).chain(singles).collect()
+}
+
+/// The model that training starts from: the valley of all gaps separates frames, and every level is
+/// usable.
 fn initial() -> Model {
     let mut model = Model {
-        gap: [0.0; GAP_FEATURES.len()],
-        window: [0.0; WINDOW_FEATURES.len()],
+        gap: [Tree::ZERO; GAP_TREES],
+        window: [Tree::ZERO; WINDOW_TREES],
     };
-    // The second feature is the logarithm of the gap in µs, plus one.
-    (model.gap[0], model.gap[1]) = (-4.0 * 66_f64.ln(), 4.0);
-    model.window[0] = -5.0;
+    model.gap[0] = Tree {
+        splits: [(AGAINST_VALLEY, 0.0); SPLITS],
+        leaves: [-5.0, -5.0, -5.0, -5.0, 5.0, 5.0, 5.0, 5.0],
+    };
+    model.window[0].leaves = [-5.0; LEAVES];
     model
 }
 
@@ -223,13 +300,15 @@ fn teach(
 ) {
     let mut classifier = TimestampClassifier::new(model);
     let step = arrivals.len().div_ceil(TAUGHT_GAPS).max(1);
+    let all_frames = arrivals.last().map_or(1, |last| last.frame + 1);
+    let level = arrivals.len() as f64 / f64::from(all_frames);
     let (mut frames, mut taken) = (0_u32, 0_u32);
     let mut before = None;
     for (i, arrival) in arrivals.iter().enumerate() {
         let verdict = classifier.observe(arrival.at);
         let starts_frame = before.replace(arrival.frame) != Some(arrival.frame);
         if i > 0 && i % step == 0 {
-            gaps.add(verdict.features, starts_frame, 1.0);
+            gaps.add(verdict.features, starts_frame, level.min(HEAVIEST_GAP));
         }
         frames += u32::from(starts_frame);
         taken += u32::from(verdict.starts_frame);
@@ -246,8 +325,8 @@ fn teach(
 /// What the meter says about one station from timestamps alone.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TimestampRow {
-    /// The receiver's name.
-    pub condition: &'static str,
+    /// The receiver.
+    pub condition: Condition,
     /// Stations of the cell.
     pub stations: u32,
     /// Index of the station.
@@ -292,7 +371,7 @@ pub fn judge(cell: &CellFrames, condition: &Condition, seed: u64) -> TimestampRo
     let fixed = Slot::sum(fixed.iter());
     let of = if used.frames > 0 { used } else { all };
     TimestampRow {
-        condition: condition.name,
+        condition: *condition,
         stations: cell.stations,
         station: cell.station,
         true_level: of.true_level(),

@@ -42,6 +42,14 @@ pub enum Latency {
 }
 
 impl Latency {
+    fn slower(self, factor: f64) -> Self {
+        match self {
+            Self::LogNormal(median, sigma) => Self::LogNormal(factor * median, sigma),
+            Self::Gamma(mean, shape) => Self::Gamma(factor * mean, shape),
+            Self::Stalling(mean, one_in) => Self::Stalling(factor * mean, one_in),
+        }
+    }
+
     fn draw(self, stream: &mut Stream) -> f64 {
         match self {
             Self::LogNormal(median, sigma) => median * (sigma * stream.normal()).exp(),
@@ -65,10 +73,24 @@ pub enum Coalescing {
     None,
     /// An interrupt comes this long after the first packet.
     Delayed(f64),
+    /// An interrupt comes with so many packets, or this long after the first.
+    Counted(usize, f64),
     /// Interrupts are at least this far apart.
     Throttled(f64),
     /// Packets are fetched at multiples of this time, as from USB.
     Periodic(f64),
+}
+
+impl Coalescing {
+    fn slower(self, factor: f64) -> Self {
+        match self {
+            Self::None => Self::None,
+            Self::Delayed(us) => Self::Delayed(factor * us),
+            Self::Counted(packets, us) => Self::Counted(packets, factor * us),
+            Self::Throttled(us) => Self::Throttled(factor * us),
+            Self::Periodic(us) => Self::Periodic(factor * us),
+        }
+    }
 }
 
 /// A receiver between its radio and its sockets.
@@ -114,14 +136,26 @@ impl Receiver {
         is_soon && self.coalescing == Coalescing::None && self.pauses.0 == 0.0 && !self.by_mpdu
     }
 
+    /// The same receiver with all its times, but that of its clock's tick, multiplied by `factor`.
+    pub(super) fn slower(self, factor: f64) -> Self {
+        let (pause_chance, pause_us) = self.pauses;
+        Self {
+            latency: self.latency.slower(factor),
+            coalescing: self.coalescing.slower(factor),
+            per_packet_us: factor * self.per_packet_us,
+            pauses: (pause_chance, factor * pause_us),
+            ..self
+        }
+    }
+
     /// The arrivals of the packets of `frames`, which are in order of time.
     #[must_use]
     pub fn arrivals(&self, frames: &[AirFrame], stream: &mut Stream) -> Vec<Arrival> {
         let ready = self.ready(frames);
         let mut arrivals = Vec::with_capacity(ready.len());
         let (mut free_us, mut interrupt_us) = (0.0_f64, f64::NEG_INFINITY);
-        while let Some(&(ready_us, _)) = ready.get(arrivals.len()) {
-            interrupt_us = self.interrupt(ready_us, interrupt_us);
+        while arrivals.len() < ready.len() {
+            interrupt_us = self.interrupt(&ready[arrivals.len()..], interrupt_us);
             let mut now_us = free_us.max(interrupt_us + self.latency.draw(stream));
             // The kernel goes on polling while there are packets.
             while ready
@@ -153,9 +187,14 @@ impl Receiver {
         ready
     }
 
-    fn interrupt(&self, ready_us: f64, last_us: f64) -> f64 {
+    /// When the interrupt for the first of `ready` comes, if the one before came at `last_us`.
+    fn interrupt(&self, ready: &[(f64, u32)], last_us: f64) -> f64 {
+        let ready_us = ready[0].0;
         match self.coalescing {
             Coalescing::None => ready_us,
+            Coalescing::Counted(packets, us) => ready
+                .get(packets.saturating_sub(1))
+                .map_or(ready_us + us, |&(at, _)| at.min(ready_us + us)),
             Coalescing::Delayed(us) => ready_us + us,
             Coalescing::Throttled(us) => ready_us.max(last_us + us),
             Coalescing::Periodic(us) => (ready_us / us).ceil() * us,

@@ -1,12 +1,21 @@
-//! Logistic regression by Newton's method.
+//! Boosts decision trees: each is fitted to what those before leave unexplained (Friedman, *Greedy
+//! function approximation: a gradient boosting machine*, 2001, with the second-order gain of Chen and
+//! Guestrin, *XGBoost*, 2016).
 
-/// Strength of the preference for small weights (L2), per weight but the first: features that always
-/// come together would have arbitrary weights without it.
-const RIDGE: f64 = 1e-3;
-/// Steps; it converges within ten.
-const STEPS: usize = 25;
+use airpace_core::meter::classifier::{LEAVES, SPLITS, Tree};
 
-/// Examples with `N` features, the first of which is the constant 1.
+/// Thresholds that are tried per feature: as many quantiles of it.
+const BINS: usize = 64;
+/// Values of a feature from which its quantiles are taken.
+const QUANTILE_SAMPLE: usize = 50_000;
+/// Preference for small leaves (L2), as a share of the weight of all examples, and least weight times
+/// p(1 - p) of a leaf.
+const RIDGE: f64 = 1e-4;
+const LEAST_LEAF: f64 = 5e-4;
+/// Decimals of thresholds and leaves, so that the trees are those that are written.
+const UNIT: f64 = 1e4;
+
+/// Examples with `N` features.
 #[derive(Clone, Debug)]
 pub(super) struct Examples<const N: usize> {
     features: Vec<[f64; N]>,
@@ -23,94 +32,161 @@ impl<const N: usize> Default for Examples<N> {
     }
 }
 
+/// First and second derivative of the loss by the logarithm of the odds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slope {
+    first: f64,
+    second: f64,
+}
+
+impl Slope {
+    fn add(&mut self, other: Self) {
+        self.first += other.first;
+        self.second += other.second;
+    }
+
+    fn less(self, other: Self) -> Self {
+        Self {
+            first: self.first - other.first,
+            second: self.second - other.second,
+        }
+    }
+
+    fn score(self, ridge: f64) -> f64 {
+        self.first * self.first / (self.second + ridge)
+    }
+}
+
 impl<const N: usize> Examples<N> {
     pub(super) fn add(&mut self, features: [f64; N], outcome: bool, weight: f64) {
         self.features.push(features);
         self.outcomes.push((outcome, weight));
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.features.len()
+    /// So many trees that make the outcomes likely, each of which goes `rate` of the way that is best
+    /// for it alone.
+    pub(super) fn fit<const T: usize>(&self, rate: f64) -> [Tree; T] {
+        let edges: [Vec<f64>; N] = core::array::from_fn(|feature| self.edges(feature));
+        let binned: Vec<[u8; N]> = self
+            .features
+            .iter()
+            .map(|x| core::array::from_fn(|i| edges[i].partition_point(|&edge| edge <= x[i]) as u8))
+            .collect();
+        let mut log_odds = vec![0.0; self.features.len()];
+        core::array::from_fn(|_| {
+            let slopes: Vec<Slope> = log_odds
+                .iter()
+                .zip(&self.outcomes)
+                .map(|(&odds, &(outcome, weight))| slope(odds, outcome, weight))
+                .collect();
+            let tree = grow(&edges, &binned, &slopes, self.total(), rate);
+            for (odds, features) in log_odds.iter_mut().zip(&self.features) {
+                *odds += tree.log_odds(features);
+            }
+            tree
+        })
     }
 
-    /// The weights that make the outcomes most likely.
-    pub(super) fn fit(&self) -> [f64; N] {
-        let (mean, scale) = self.moments();
-        // Centred features of unit variance, so that the ridge treats them alike.
-        let mut weights = [0.0; N];
-        for _ in 0..STEPS {
-            let step = self.newton_step(&weights, &mean, &scale);
-            for (weight, step) in weights.iter_mut().zip(step) {
-                *weight += step;
-            }
-            if step.iter().all(|step| step.abs() < 1e-6) {
-                break;
-            }
-        }
-        for i in 1..N {
-            weights[i] /= scale[i];
-            weights[0] -= weights[i] * mean[i];
-        }
-        weights
+    fn total(&self) -> f64 {
+        self.outcomes.iter().map(|&(_, weight)| weight).sum()
     }
 
-    fn moments(&self) -> ([f64; N], [f64; N]) {
-        let n = self.len().max(1) as f64;
-        let (mut mean, mut scale) = ([0.0; N], [1.0; N]);
-        for i in 1..N {
-            mean[i] = self.features.iter().map(|f| f[i]).sum::<f64>() / n;
-            let square: f64 = self.features.iter().map(|f| (f[i] - mean[i]).powi(2)).sum();
-            scale[i] = (square / n).sqrt().max(1e-9);
-        }
-        (mean, scale)
-    }
-
-    fn newton_step(&self, weights: &[f64; N], mean: &[f64; N], scale: &[f64; N]) -> [f64; N] {
-        let (mut gradient, mut hessian) = ([0.0; N], [[0.0; N]; N]);
-        let total: f64 = self.outcomes.iter().map(|&(_, weight)| weight).sum();
-        for (features, &(outcome, weight)) in self.features.iter().zip(&self.outcomes) {
-            let mut x = [1.0; N];
-            for i in 1..N {
-                x[i] = (features[i] - mean[i]) / scale[i];
-            }
-            let log_odds: f64 = weights.iter().zip(&x).map(|(w, x)| w * x).sum();
-            let p = 1.0 / (1.0 + (-log_odds).exp());
-            let (error, curvature) = (f64::from(outcome) - p, p * (1.0 - p));
-            for i in 0..N {
-                gradient[i] += weight * error * x[i];
-                for j in 0..=i {
-                    hessian[i][j] += weight * curvature * x[i] * x[j];
-                }
-            }
-        }
-        for i in 0..N {
-            let ridge = if i == 0 { 1e-9 } else { RIDGE * total };
-            gradient[i] -= if i == 0 { 0.0 } else { ridge * weights[i] };
-            hessian[i][i] += ridge;
-        }
-        solve(&mut hessian, &gradient)
+    /// Different thresholds at quantiles of a feature, in rising order.
+    fn edges(&self, feature: usize) -> Vec<f64> {
+        let step = self.features.len().div_ceil(QUANTILE_SAMPLE).max(1);
+        let mut values: Vec<f64> = self
+            .features
+            .iter()
+            .step_by(step)
+            .map(|x| x[feature])
+            .collect();
+        values.sort_by(f64::total_cmp);
+        let mut edges: Vec<f64> = (1..BINS)
+            .filter_map(|i| values.get(i * values.len() / BINS))
+            .map(|&value| rounded(value))
+            .collect();
+        edges.dedup();
+        edges
     }
 }
 
-/// Solves A x = b for a symmetric positive definite A, of which the lower triangle is given, by
-/// Cholesky's decomposition in place.
-fn solve<const N: usize>(a: &mut [[f64; N]; N], b: &[f64; N]) -> [f64; N] {
-    let mut x = *b;
-    for i in 0..N {
-        for j in 0..=i {
-            let sum: f64 = (0..j).map(|k| a[i][k] * a[j][k]).sum();
-            a[i][j] = if i == j {
-                (a[i][i] - sum).max(1e-12).sqrt()
-            } else {
-                (a[i][j] - sum) / a[j][j]
-            };
+fn rounded(value: f64) -> f64 {
+    (value * UNIT).round() / UNIT
+}
+
+fn slope(log_odds: f64, outcome: bool, weight: f64) -> Slope {
+    let p = 1.0 / (1.0 + (-log_odds).exp());
+    Slope {
+        first: weight * (f64::from(outcome) - p),
+        second: weight * p * (1.0 - p),
+    }
+}
+
+/// Grows a tree level by level.
+fn grow<const N: usize>(
+    edges: &[Vec<f64>; N],
+    binned: &[[u8; N]],
+    slopes: &[Slope],
+    total: f64,
+    rate: f64,
+) -> Tree {
+    let mut tree = Tree::ZERO;
+    let mut nodes = vec![0_usize; binned.len()];
+    let mut below = 0;
+    while below < SPLITS {
+        let width = below + 1;
+        let mut sums = vec![[[Slope::default(); BINS]; N]; width];
+        for ((bins, &slope), &node) in binned.iter().zip(slopes).zip(&nodes) {
+            for (sum, &bin) in sums[node - below].iter_mut().zip(bins) {
+                sum[usize::from(bin)].add(slope);
+            }
         }
-        let sum: f64 = (0..i).map(|k| a[i][k] * x[k]).sum();
-        x[i] = (x[i] - sum) / a[i][i];
+        let mut chosen = vec![(0_usize, u8::MAX); width];
+        for (i, sums) in sums.iter().enumerate() {
+            if let Some((feature, edge)) = best_split(sums, edges, total) {
+                tree.splits[below + i] = (feature, edges[feature][edge]);
+                chosen[i] = (feature, edge as u8);
+            }
+        }
+        for (bins, node) in binned.iter().zip(&mut nodes) {
+            let (feature, edge) = chosen[*node - below];
+            *node = 2 * *node + 1 + usize::from(bins[feature] > edge);
+        }
+        below += width;
     }
-    for i in (0..N).rev() {
-        let sum: f64 = (i + 1..N).map(|k| a[k][i] * x[k]).sum();
-        x[i] = (x[i] - sum) / a[i][i];
+    let mut leaves = [Slope::default(); LEAVES];
+    for (&slope, &node) in slopes.iter().zip(&nodes) {
+        leaves[node - SPLITS].add(slope);
     }
-    x
+    tree.leaves = leaves.map(|leaf| {
+        rounded((rate * leaf.first / (leaf.second + RIDGE * total).max(1e-12)).clamp(-4.0, 4.0))
+    });
+    tree
+}
+
+/// The feature and the index of the threshold that explain most; `None` if nothing does.
+fn best_split<const N: usize>(
+    sums: &[[Slope; BINS]; N],
+    edges: &[Vec<f64>; N],
+    total: f64,
+) -> Option<(usize, usize)> {
+    let ridge = RIDGE * total;
+    let (mut best, mut best_gain) = (None, 1e-6 * total);
+    for (feature, bins) in sums.iter().enumerate() {
+        let mut all = Slope::default();
+        bins.iter().for_each(|&bin| all.add(bin));
+        let mut left = Slope::default();
+        for (edge, &bin) in bins.iter().enumerate().take(edges[feature].len()) {
+            left.add(bin);
+            let right = all.less(left);
+            if left.second.min(right.second) < LEAST_LEAF * total {
+                continue;
+            }
+            let gain = left.score(ridge) + right.score(ridge) - all.score(ridge);
+            if gain > best_gain {
+                (best, best_gain) = (Some((feature, edge)), gain);
+            }
+        }
+    }
+    best
 }

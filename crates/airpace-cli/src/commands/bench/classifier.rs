@@ -4,7 +4,9 @@ use super::exit_code;
 use crate::bar::Bar;
 use crate::failure::Interrupted;
 use crate::output::{self, Table};
-use airpace_lab::bench::classifier::{ClassifierReport, measure, trained_weights};
+use airpace_lab::bench::classifier::{
+    ClassifierReport, Counts, PLAIN, USABLE_BAR, WRONG_BAR, measure, trained_weights,
+};
 use airpace_lab::interrupt::with_signals;
 use anyhow::Context as _;
 use clap::Args;
@@ -22,7 +24,7 @@ const EXAMPLES: &str = "Examples:
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Classifier {
-    /// Judge by two of the eighteen cells.
+    /// Judge by two of the 36 cells.
     #[arg(long)]
     quick: bool,
     /// Seed of every draw.
@@ -76,27 +78,46 @@ fn write_weights(
 
 fn describe(report: &ClassifierReport) -> String {
     let mut table = Table::new([
+        "disturbance",
         "receiver",
         "rows",
-        "usable",
-        "mean error %",
-        "largest %",
-        "beyond 10 %",
-        "fixed gap beyond 10 %",
+        "within 10 %",
+        "wrong",
+        "unusable",
+        "fixed gap within 10 %",
     ]);
-    for summary in &report.receivers {
+    let mut row = |family: &str, receiver: &str, counts: &Counts| {
         table.row([
-            summary.receiver.to_owned(),
-            summary.rows.to_string(),
-            summary.usable.to_string(),
-            format!("{:.1}", 100.0 * summary.mean_error),
-            format!("{:.1}", 100.0 * summary.worst_error),
-            summary.beyond.to_string(),
-            summary.fixed_gap_beyond.to_string(),
+            family.to_owned(),
+            receiver.to_owned(),
+            counts.rows.to_string(),
+            counts.right.to_string(),
+            counts.wrong.to_string(),
+            counts.unusable.to_string(),
+            counts.fixed_gap_right.to_string(),
         ]);
+    };
+    for summary in &report.receivers {
+        row(
+            summary.family,
+            summary.receiver.unwrap_or("all"),
+            &summary.counts,
+        );
     }
+    let all = &report.all;
+    row("all", "all", all);
+    let percent = |part: usize| 100.0 * all.share(part);
     let verdict = if report.holds { "holds" } else { "FAILS" };
     format!(
-        "{table}\n{verdict}: at levels from 2 to 48 no usable row errs by more than 10 %, and three of four are usable\n"
+        "{table}
+{:.1} % within 10 %, {:.2} % wrong, {:.1} % unusable; the fixed gap has {:.1} % within 10 % and the rest wrong
+{verdict}: at levels from 2 to 48 at most {} % of the rows are wrong, {} % are usable, and {} % of those without disturbance\n",
+        percent(all.right),
+        percent(all.wrong),
+        percent(all.unusable),
+        percent(all.fixed_gap_right),
+        100.0 * WRONG_BAR,
+        100.0 * USABLE_BAR,
+        100.0 * PLAIN.1,
     )
 }

