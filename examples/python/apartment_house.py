@@ -28,8 +28,7 @@ HOUSE = {
 def figures(paced, **overrides):
     """Download in Mbit/s and 95th percentile of the ping in ms of each flat; those in `paced` have a proxy."""
     result = airpace.simulate(HOUSE, proxy=[{"at": flat} for flat in paced], **overrides)
-    goodput, rtt_ms = result.flows["goodput_mbps"], result.flows["rtt_p95_ms"]
-    return goodput[: len(FLATS)], rtt_ms[len(FLATS) :]
+    return result.flows["goodput_mbps"][: len(FLATS)], result.flows["rtt_p95_ms"][len(FLATS) :]
 
 
 def draw(rows, path):

@@ -36,15 +36,13 @@ def figures(law, **overrides):
 
 
 def draw(rows, path):
-    figure = Figure(figsize=(5, 3), layout="constrained")
-    axes = figure.subplots()
+    axes = Figure(figsize=(5, 3), layout="constrained").subplots()
     for law, (_, delay_ms, _) in rows.items():
         for name, style in [("burst", "-"), ("voip", ":")]:
-            delays = np.sort(delay_ms[name])
-            axes.plot(delays, np.arange(1, len(delays) + 1) / len(delays), style, label=f"{name}, law {law}")
-    axes.set(xscale="log", xlabel="delay, 95th percentile, ms", ylabel="share of the stations")
+            axes.ecdf(delay_ms[name], ls=style, label=f"{name}, law {law}")
+    axes.set(xlabel="delay, 95th percentile, ms", ylabel="share of the stations")
     axes.legend(fontsize=8)
-    figure.savefig(path, dpi=120)
+    axes.figure.savefig(path, dpi=120)
 
 
 def main(arguments, **overrides):

@@ -10,7 +10,7 @@
 [20, 20]
 
 `simulate` runs a scenario, `sweep` runs it over a grid of settings on as many machines as there are, `allocate` and the
-modules `model` and `phy` compute on NumPy arrays without simulating. The modules `demo_report`, `frontier_report` and
+modules `model` and `phy` compute on NumPy arrays without simulating, and `plot` draws. The modules `demo_report`, `frontier_report` and
 `reproduce_report` draw what the program `airpace` stores.
 """
 
@@ -20,7 +20,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from airpace import model, phy
+    from airpace import model, phy, plot
     from airpace._allocate import Allocated, allocate
     from airpace._native import Allocation, Packet, QueueSite, ScenarioError, SlotReport, Store
     from airpace._run import Result, Table, simulate
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Allocated", "Allocation", "Packet", "QueueSite", "Result", "ScenarioError", "SlotReport", "Store", "Sweep", "Table",
-    "allocate", "model", "phy", "read_sweep", "simulate", "sweep",
+    "allocate", "model", "phy", "plot", "read_sweep", "simulate", "sweep",
 ]  # fmt: skip
 
 _HOMES = {
@@ -43,7 +43,7 @@ without the native module."""
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'airpace' has no attribute {name!r}")
-    if name in ("model", "phy"):
+    if name in ("model", "phy", "plot"):
         return importlib.import_module(f"airpace.{name}")
     return getattr(importlib.import_module(f"airpace.{_HOMES.get(name, '_native')}"), name)
 

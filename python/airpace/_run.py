@@ -144,21 +144,21 @@ class Result:
 
     def plot(self) -> Figure:
         """Draws goodput and delay of each station, and the slots' levels if they were recorded."""
-        from airpace._draw import draw_run
+        from airpace import plot
 
-        return draw_run(self)
+        return plot.run(self)
 
     def __repr__(self) -> str:
         return self._run.text()
 
     def _repr_html_(self) -> str:
-        from airpace._draw import as_svg, draw_run
+        from airpace import plot
 
         title = html.escape(self.summary["scenario"]["title"])
         flows = self.flows
         own = any(not _is_empty(flows[name]) for name in ("rtt_mean_ms", "mos", "pages"))
         parts = [f"<h4>{title}</h4>" if title else "", self.stations._repr_html_()]
-        parts += [flows._repr_html_() if own else "", as_svg(draw_run(self))]
+        parts += [flows._repr_html_() if own else "", plot.as_svg(plot.run(self))]
         return "".join(parts)
 
 

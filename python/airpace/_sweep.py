@@ -34,9 +34,9 @@ class Sweep:
 
     def plot(self, over: str, figure: str = "goodput_mbps") -> Figure:
         """Draws the column `figure` of the runs over the setting `over`: each run, and the mean of each point."""
-        from airpace._draw import draw_sweep
+        from airpace import plot
 
-        return draw_sweep(self.runs, over, figure)
+        return plot.sweep(self, over, figure)
 
     def __repr__(self) -> str:
         failed = sum(status != "finished" for status in self.runs["status"])

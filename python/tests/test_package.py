@@ -77,10 +77,10 @@ def test_the_reports_need_no_native_module(tmp_path):
     assert said.strip() == "False"
 
 
-@pytest.mark.parametrize("name", ["apartment_house", "lecture_hall"])
+@pytest.mark.parametrize("name", ["apartment_house", "lecture_hall", "law_against_ours"])
 def test_the_examples_run_and_draw(name, tmp_path, capsys):
     path = ROOT / "examples/python" / f"{name}.py"
-    assert sum(bool(line.strip()) for line in path.read_text().splitlines()) <= 60
+    assert len(path.read_text().splitlines()) < 60
     example = runpy.run_path(str(path))
     example["main"]([tmp_path / "figure.png"], warm_up="200 ms", duration="300 ms")
     assert "Mbit/s" in capsys.readouterr().out

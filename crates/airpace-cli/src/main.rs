@@ -13,6 +13,7 @@ mod files;
 mod output;
 mod progress;
 mod rate;
+mod watch;
 
 use airpace_agent::failure;
 use args::Program;

@@ -1,5 +1,6 @@
 //! What to emulate, and why it can fail.
 
+use crate::trace::StationMove;
 use airpace_core::phy::{LegacyRate, TxRate};
 use airpace_net::netns::NamespaceError;
 use airpace_net::tun::TunError;
@@ -47,6 +48,9 @@ pub struct EmulatorConfig {
     /// Index of the access point of each station at the beginning, 0 for the first; stations
     /// without an entry begin at the first. See [`crate::Emulator::roam`].
     pub home: Vec<usize>,
+    /// What stations do in the course of the run, in the order of time (default empty). See
+    /// [`crate::parse_trace`].
+    pub moves: Vec<StationMove>,
     /// PSDUs longer than this many bytes are preceded by RTS and CTS (default `None`: never).
     pub rts_threshold: Option<u32>,
     /// Every so many beacons, one is a DTIM, after which frames for all stations are sent while any
@@ -184,6 +188,7 @@ impl EmulatorConfig {
             further_access_points: Vec::new(),
             channels: Vec::new(),
             home: Vec::new(),
+            moves: Vec::new(),
             rts_threshold: None,
             dtim_period: 2,
             join: true,

@@ -8,6 +8,7 @@ use crate::packet::EmulatedPacket;
 use crate::port::{Device, Read, ReadBuffers};
 use crate::remote::{Change, Changes};
 use crate::statistics::Statistics;
+use crate::trace::StationMove;
 use airpace_net::clock::Clock;
 use airpace_net::poll::{Interest, Poller};
 use airpace_net::tun::Tun;
@@ -15,6 +16,7 @@ use airpace_sim::mac::{Direction, DropReason, FrameRecord};
 use airpace_units::{StationId, Time};
 use core::cell::RefCell;
 use nix::sys::eventfd::EventFd;
+use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -56,6 +58,8 @@ pub(crate) struct Engine {
     /// Index of the access point of each station.
     home: Vec<usize>,
     changes: Arc<Changes>,
+    /// What stations will do, in the order of time.
+    moves: VecDeque<StationMove>,
     /// Packets that may wait for the air at a station before its device is read no more.
     uplink_limit: usize,
     /// Stations whose devices are not read, because enough of their packets wait for the air.
@@ -144,6 +148,7 @@ impl Engine {
             cells: cells.into_iter().flatten().collect(),
             home: stations.map(|station| config.home_of(station)).collect(),
             changes,
+            moves: config.moves.iter().copied().collect(),
             uplink_limit: AGGREGATES_AHEAD * usize::from(config.cell.max_mpdus),
             held_back: Vec::new(),
             buffers: ReadBuffers::new(),
@@ -154,10 +159,10 @@ impl Engine {
     /// Runs until it is told to stop.
     pub(crate) fn run(mut self) -> Result<Statistics, EmulatorError> {
         loop {
-            let deadline = self.channels.iter().map(Channel::deadline).min();
-            self.poller.wait(&self.clock, deadline)?;
+            self.poller.wait(&self.clock, self.deadline())?;
             // What was due before the packets were read happens before them.
             self.advance();
+            self.make_moves();
             self.read_on()?;
             let tokens: Vec<u64> = self.poller.ready().map(|ready| ready.token).collect();
             for token in tokens {
@@ -171,6 +176,12 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// Returns when something happens next by itself.
+    fn deadline(&self) -> Option<Time> {
+        let events = self.channels.iter().map(Channel::deadline);
+        events.chain(self.moves.front().map(|next| next.at)).min()
     }
 
     /// Lets everything happen on all channels that is due.
@@ -214,30 +225,46 @@ impl Engine {
         statistics
     }
 
+    /// Lets stations sleep, leave, come back and roam whose time has come.
+    fn make_moves(&mut self) {
+        while let Some(due) = self.moves.front()
+            && due.at <= self.clock.now()
+        {
+            let change = Change::from(*due);
+            self.moves.pop_front();
+            self.make_change(change);
+        }
+    }
+
+    /// Makes the changes that other threads have asked for.
     fn make_changes(&mut self) {
         for change in self.changes.take() {
-            let now = self.clock.now();
-            let station = change.station();
-            let Some(&home) = self.home.get(station.index()) else {
-                continue;
-            };
-            let CellIndex { channel, cell } = self.cells[home];
-            let Change::Roam(_, to) = change else {
-                self.channels[channel].change(now, cell, change, &mut self.ports);
-                continue;
-            };
-            if to == home || to >= self.cells.len() {
-                continue;
-            }
-            let left = &mut self.channels[channel];
-            left.advance(now, &mut self.ports);
-            left.release(cell, station);
-            self.home[station.index()] = to;
-            let CellIndex { channel, cell } = self.cells[to];
-            let joined = &mut self.channels[channel];
-            joined.change(now, cell, Change::Join(station), &mut self.ports);
-            joined.announce(now, cell, station);
+            self.make_change(change);
         }
+    }
+
+    fn make_change(&mut self, change: Change) {
+        let now = self.clock.now();
+        let station = change.station();
+        let Some(&home) = self.home.get(station.index()) else {
+            return;
+        };
+        let CellIndex { channel, cell } = self.cells[home];
+        let Change::Roam(_, to) = change else {
+            self.channels[channel].change(now, cell, change, &mut self.ports);
+            return;
+        };
+        if to == home || to >= self.cells.len() {
+            return;
+        }
+        let left = &mut self.channels[channel];
+        left.advance(now, &mut self.ports);
+        left.release(cell, station);
+        self.home[station.index()] = to;
+        let CellIndex { channel, cell } = self.cells[to];
+        let joined = &mut self.channels[channel];
+        joined.change(now, cell, Change::Join(station), &mut self.ports);
+        joined.announce(now, cell, station);
     }
 
     /// Puts packets from the server on the wire to an access point.

@@ -60,4 +60,4 @@ pub use engine::{NoObserver, Observer};
 pub use frame_log::{FrameLog, TrueLevel};
 pub use network::Network;
 pub use statistics::TRUSTED_LAG;
-pub use trace::{TraceError, TraceFault, parse_trace};
+pub use trace::{Move, StationMove, Trace, TraceError, TraceFault, parse_trace};

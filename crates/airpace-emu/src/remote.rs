@@ -1,5 +1,6 @@
 //! Changes to a running cell, which other threads ask for.
 
+use crate::trace::{Move, StationMove};
 use airpace_core::phy::TxRate;
 use airpace_units::StationId;
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -22,6 +23,18 @@ pub(crate) enum Change {
     SetRate(StationId, TxRate),
     /// MPDUs to and from the station are lost with this probability.
     SetLoss(StationId, f64),
+}
+
+impl From<StationMove> for Change {
+    fn from(StationMove { station, what, .. }: StationMove) -> Self {
+        match what {
+            Move::Sleep { listen_interval } => Self::Sleep(station, listen_interval),
+            Move::Wake => Self::Wake(station),
+            Move::Leave => Self::Leave(station),
+            Move::Join => Self::Join(station),
+            Move::Roam { access_point } => Self::Roam(station, access_point),
+        }
+    }
 }
 
 impl Change {

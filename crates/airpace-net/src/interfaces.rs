@@ -38,6 +38,15 @@ pub fn interface_of(address: IpAddr) -> io::Result<Option<Interface>> {
     }))
 }
 
+/// Returns whether there is an interface of this name.
+///
+/// # Errors
+/// When the kernel refuses to list the interfaces.
+pub fn exists(name: &str) -> io::Result<bool> {
+    // Every interface is listed at least once, with the address of its link.
+    Ok(getifaddrs()?.any(|entry| entry.interface_name == name))
+}
+
 /// Returns the hardware address of the interface `name`; `None` if there is no such interface, or it
 /// has no address.
 ///
@@ -103,6 +112,14 @@ fn ip_of(storage: &SockaddrStorage) -> Option<IpAddr> {
 mod tests {
     use super::*;
     use std::net::Ipv4Addr;
+
+    #[test]
+    fn only_interfaces_that_there_are_exist() {
+        assert!(!exists("no-such-iface").unwrap());
+        for (name, _) in networks().unwrap() {
+            assert!(exists(&name).unwrap(), "{name}");
+        }
+    }
 
     #[test]
     fn the_loopback_network_is_listed() {

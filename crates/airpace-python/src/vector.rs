@@ -12,6 +12,7 @@ use airpace_core::phy::{
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use std::time::Duration;
 
 /// An argument: a flat array.
 type In<'py, T> = PyReadonlyArray1<'py, T>;
@@ -132,15 +133,10 @@ pub(crate) fn frame_s<'py>(
     ip_bytes: In<'py, i64>,
 ) -> PyResult<Out<'py>> {
     let phy = radio.read()?;
-    let (nss, mcs, mpdus) = (nss.as_slice()?, mcs.as_slice()?, mpdus.as_slice()?);
-    let mut spans = Vec::new();
-    for (idx, &ip_bytes) in ip_bytes.as_slice()?.iter().enumerate() {
-        let rate = phy.rate(nss[idx], mcs[idx])?;
-        let mpdu = mpdu_bytes(packet_bytes(ip_bytes)?);
-        let psdu = psdu_bytes(phy.standard, frame_mpdus(mpdus[idx])?, mpdu);
-        spans.push(rate.ppdu_duration(psdu, Timing::Standard).as_secs_f64());
-    }
-    Ok(PyArray1::from_vec(py, spans))
+    spans(py, &phy, [&nss, &mcs, &mpdus, &ip_bytes], |frame| {
+        let psdu = psdu_bytes(phy.standard, frame.mpdus, mpdu_bytes(frame.ip_bytes));
+        Ok(frame.rate.ppdu_duration(psdu, Timing::Standard))
+    })
 }
 
 /// Seconds that exchanges take: access, frame, SIFS and response, for a sender alone on the air.
@@ -154,15 +150,38 @@ pub(crate) fn exchange_s<'py>(
     ip_bytes: In<'py, i64>,
 ) -> PyResult<Out<'py>> {
     let phy = radio.read()?;
+    spans(py, &phy, [&nss, &mcs, &mpdus, &ip_bytes], |frame| {
+        // IPv4 and UDP headers are 28 bytes.
+        let payload = frame.ip_bytes.saturating_sub(28);
+        let (rate, mpdus) = (frame.rate, frame.mpdus);
+        let exchange = Breakdown::new(rate, mpdus, payload, phy.category, Timing::Standard);
+        Ok(exchange.map_err(refused)?.cycle)
+    })
+}
+
+/// A frame of equal packets.
+struct Frame {
+    rate: TxRate,
+    mpdus: u32,
+    ip_bytes: u32,
+}
+
+/// Seconds for each frame of these streams, MCS, MPDUs and bytes per packet.
+fn spans<'py>(
+    py: Python<'py>,
+    phy: &Phy,
+    [nss, mcs, mpdus, ip_bytes]: [&In<'py, i64>; 4],
+    span: impl Fn(&Frame) -> PyResult<Duration>,
+) -> PyResult<Out<'py>> {
     let (nss, mcs, mpdus) = (nss.as_slice()?, mcs.as_slice()?, mpdus.as_slice()?);
     let mut spans = Vec::new();
     for (idx, &ip_bytes) in ip_bytes.as_slice()?.iter().enumerate() {
-        let rate = phy.rate(nss[idx], mcs[idx])?;
-        // IPv4 and UDP headers are 28 bytes.
-        let payload = packet_bytes(ip_bytes)?.saturating_sub(28);
-        let mpdus = frame_mpdus(mpdus[idx])?;
-        let exchange = Breakdown::new(rate, mpdus, payload, phy.category, Timing::Standard);
-        spans.push(exchange.map_err(refused)?.cycle.as_secs_f64());
+        let frame = Frame {
+            rate: phy.rate(nss[idx], mcs[idx])?,
+            mpdus: frame_mpdus(mpdus[idx])?,
+            ip_bytes: packet_bytes(ip_bytes)?,
+        };
+        spans.push(span(&frame)?.as_secs_f64());
     }
     Ok(PyArray1::from_vec(py, spans))
 }

@@ -39,8 +39,24 @@ pub fn run(
     stop: &Stop,
     progress: &impl Progress<Duration>,
 ) -> Result<Option<Finished>, WorldError> {
+    let total = resolved.world.warm_up + resolved.world.duration;
+    watched(loaded, resolved, stop, &mut |world| {
+        progress.update(world.now().since(Time::ZERO), total);
+    })
+}
+
+/// The same, with a `watch` that is shown the network many times a second of simulated time.
+///
+/// # Errors
+/// The simulator refuses the network.
+pub fn watched(
+    loaded: &Loaded,
+    resolved: Resolved,
+    stop: &Stop,
+    watch: &mut dyn FnMut(&World),
+) -> Result<Option<Finished>, WorldError> {
     let mut world = World::new(resolved.world.clone())?;
-    let interrupted = !advance(&mut world, stop, progress);
+    let interrupted = !advance(&mut world, stop, watch);
     if interrupted && world.now() <= Time::ZERO.saturating_add(resolved.world.warm_up) {
         return Ok(None);
     }
@@ -94,7 +110,7 @@ fn step(total: Duration) -> Duration {
 }
 
 /// Runs the world to its end; returns whether it got there.
-fn advance(world: &mut World, stop: &Stop, progress: &impl Progress<Duration>) -> bool {
+fn advance(world: &mut World, stop: &Stop, watch: &mut dyn FnMut(&World)) -> bool {
     let total = world.end().since(Time::ZERO);
     let step = step(total);
     while world.now() < world.end() {
@@ -102,7 +118,7 @@ fn advance(world: &mut World, stop: &Stop, progress: &impl Progress<Duration>) -
             return false;
         }
         world.run_until(world.now().saturating_add(step).min(world.end()));
-        progress.update(world.now().since(Time::ZERO), total);
+        watch(world);
     }
     true
 }

@@ -1,4 +1,5 @@
 mod bottleneck;
+mod capture;
 mod l4s;
 mod observed;
 mod radio;

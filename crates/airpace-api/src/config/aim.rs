@@ -69,6 +69,16 @@ impl ControlConfig {
         Ok(())
     }
 
+    /// Writes the aim that holds where none is given into the configuration, so that a reader sees it.
+    pub fn spell_out_aim(&mut self) {
+        let has_aim = self.law == LawChoice::Measured(Law::Waterfill);
+        let is_posed_otherwise =
+            self.latency.is_some() || self.level_limit.is_some() || self.delay_target.is_some();
+        if has_aim && self.aim.is_none() && !is_posed_otherwise {
+            self.aim = Some(choice::Choice(Aim::default()));
+        }
+    }
+
     /// Returns what is aimed at, in words: `balanced`, `95 of 100 packets within 10 ms`, or the law
     /// where that has no aim.
     #[must_use]
@@ -110,6 +120,25 @@ mod tests {
         control.set_aim("throughput").expect("a name");
         assert_eq!(control.latency, None);
         assert_eq!(control.aim_in_words(), "throughput");
+    }
+
+    #[test]
+    fn the_default_aim_is_spelt_out_only_where_it_holds() {
+        let mut control = ControlConfig::default();
+        control.spell_out_aim();
+        assert_eq!(control.goal().aim, Some(Aim::Balanced));
+        let mut control = ControlConfig {
+            level_limit: Some(32.0),
+            ..ControlConfig::default()
+        };
+        control.spell_out_aim();
+        assert_eq!(control.goal().aim, None);
+        let mut control = ControlConfig {
+            law: LawChoice::Measured(Law::Linear),
+            ..ControlConfig::default()
+        };
+        control.spell_out_aim();
+        assert_eq!(control.goal().aim, None);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use airpace_api::config::{ApConfig, EdgeConfig};
 use airpace_api::operator::EdgeRequest;
 use airpace_config::schema;
 use airpace_live::edge::{self, Reload};
+use airpace_net::interfaces;
 use airpace_net::signals::Signals;
 use clap::Args;
 use core::net::SocketAddr;
@@ -110,8 +111,9 @@ pub(crate) fn run(args: &Edge) -> anyhow::Result<ExitCode> {
     if args.undo {
         return undo(args);
     }
-    let config = configuration(args)?;
+    let mut config = configuration(args)?;
     if args.print_config {
+        config.control.spell_out_aim();
         output::text(&config.to_toml())?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -150,8 +152,12 @@ fn undo(args: &Edge) -> anyhow::Result<ExitCode> {
     };
     let what = if airpace_live::edge::undo(&wan)? {
         "restored what the run had left"
-    } else {
+    } else if interfaces::exists(&wan)? {
         "nothing to undo"
+    } else {
+        return Err(bad_input(format!(
+            "no run has left anything on {wan}, and there is no such interface: name the --wan of the run to undo; `ip -br link` lists the interfaces"
+        )));
     };
     output::text(&format!("{wan}: {what}\n"))?;
     Ok(ExitCode::SUCCESS)

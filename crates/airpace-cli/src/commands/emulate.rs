@@ -10,10 +10,10 @@ use airpace_api::emulation::{DirectionTotals, EmulationReport, QueueDrops};
 use airpace_config::quantity::Span;
 use airpace_core::phy::{self, AccessCategory, AmpduLimits};
 use airpace_core::queue::{AirtimeLimitConfig, DEFAULT_WEIGHT};
-use airpace_emu::{EmulatorConfig, EmulatorError, MAX_STATIONS, Monitor, NoObserver, Outcome};
-use airpace_sim::mac::{
-    CellConfig, PathConfig, QueueLimit, Queues, RateChange, Scheme, StationConfig,
+use airpace_emu::{
+    EmulatorConfig, EmulatorError, MAX_STATIONS, Monitor, NoObserver, Outcome, Trace,
 };
+use airpace_sim::mac::{CellConfig, PathConfig, QueueLimit, Queues, Scheme, StationConfig};
 use clap::{Args, ValueEnum};
 use layer2::Layer2;
 use report::ReportFile;
@@ -45,6 +45,7 @@ Examples:
   airpace emulate --layer ethernet --no-bridge --air -- nsenter --net=$AIRPACE_NS_BOX sh    put a box of your own between
   airpace emulate --layer ethernet --cells 2 --stations 4 --air      two access points, stations in turn, a radio near each
   airpace emulate --layer ethernet --cells 3 --channel 36,36,44 --stations 6 --air      the first two share a channel
+  airpace emulate --layer ethernet --cells 2 --stations 2 --trace walk.txt      stations roam, sleep, leave
   airpace emulate --layer ethernet --stations 3 --air --air-snr 12,30,25      data frames are heard where the ratio suffices
   airpace emulate --ap airtime --hardware-queue 0 --airtime-weight 512,256 --mcs 9,9 --report run.json -- ./downloads.sh
 
@@ -77,8 +78,10 @@ pub(crate) struct Emulate {
     /// Probability that an MPDU is lost: one value for all stations, or one each.
     #[arg(long, default_value = "0", value_delimiter = ',', value_parser = probability, allow_negative_numbers = true)]
     loss: Vec<f64>,
-    /// File of rate changes; each line has a time, a station's index, an MCS and optionally
-    /// streams, for example "2500ms 0 4 1".
+    /// File of what changes in the course of the run. Each line has a time, a station's index and
+    /// what changes: an MCS and optionally streams ("2500ms 0 4 1"), `sleep` (and of how many beacons
+    /// one is heard: "3s 1 sleep 3"), `wake`, `leave`, `join`, or `roam` and the index of an access
+    /// point ("4s 1 roam 1").
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// How the access point queues: per-station (as a closed access point), fifo, codel, fq-codel,
@@ -197,8 +200,8 @@ fn config(args: &Emulate) -> anyhow::Result<EmulatorConfig> {
         });
     }
     let trace = match &args.trace {
-        Some(path) => read_trace(path, &stations)?,
-        None => Vec::new(),
+        Some(path) => read_trace(path, &stations, args.layer_2.access_points())?,
+        None => Trace::default(),
     };
     // The longest frame that L-SIG can announce bounds every standard that can be chosen.
     let longest = AmpduLimits::of(phy::Standard::Vht).duration;
@@ -213,7 +216,7 @@ fn config(args: &Emulate) -> anyhow::Result<EmulatorConfig> {
         category,
         timing,
         max_duration,
-        trace,
+        trace: trace.rates,
         ..CellConfig::new(stations)
     };
     let monitor = match args.monitor {
@@ -231,6 +234,7 @@ fn config(args: &Emulate) -> anyhow::Result<EmulatorConfig> {
         monitor,
         series,
         rts_threshold: args.rts,
+        moves: trace.moves,
         ..config
     })
 }
@@ -273,10 +277,14 @@ pub(super) fn scheme(name: &str) -> Result<Scheme, String> {
     })
 }
 
-fn read_trace(path: &Path, stations: &[StationConfig]) -> anyhow::Result<Vec<RateChange>> {
+fn read_trace(
+    path: &Path,
+    stations: &[StationConfig],
+    access_points: usize,
+) -> anyhow::Result<Trace> {
     let text = std::fs::read_to_string(path)
         .map_err(|e| bad_input(format!("cannot read {}: {e}", path.display())))?;
-    airpace_emu::parse_trace(&text, stations).map_err(bad_input)
+    airpace_emu::parse_trace(&text, stations, access_points).map_err(bad_input)
 }
 
 /// The command that the arguments name, or the user's shell.

@@ -15,6 +15,7 @@ const EXAMPLES: &str = "Examples:
   airpace sim run scenarios/002-f1-cell.toml
   airpace sim run scenarios/ns3-s2-equal.toml --set node.station.count=20 --seed 7 --json
   airpace sim run scenarios/ns3-s2-equal.toml --set record.pcap=true --out out/equal
+  airpace sim run scenarios/002-f1-cell.toml --watch --speed 1
   airpace sim sweep scenarios/ns3-s2-equal.toml --over node.station.count=1,2,5,10 --repeats 5 --out out/sweep
   airpace sim schema";
 

@@ -3,8 +3,9 @@
 //! [`model`] holds what is shown, [`view`] draws it, and this module moves keys and answers of the
 //! box between them.
 
-mod history;
+pub(crate) mod history;
 mod model;
+pub(crate) mod text;
 mod view;
 
 #[cfg(test)]
@@ -124,6 +125,6 @@ fn input(event: &Event) -> Option<Input> {
 }
 
 /// Whether colours are wanted (<https://no-color.org>).
-fn has_colour() -> bool {
+pub(crate) fn has_colour() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

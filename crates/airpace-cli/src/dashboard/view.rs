@@ -2,6 +2,7 @@
 
 use super::history::SHOWN_S;
 use super::model::{Concern, Dashboard, Sort, throughput};
+use super::text::{bold, left, number, right};
 use airpace_api::operator::{ApStatus, EdgeStationStatus, EdgeStatus};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -41,10 +42,6 @@ pub(super) fn draw(frame: &mut Frame<'_>, dashboard: &Dashboard) {
     draw_events(frame, events, dashboard);
     let keys = "q quit   ↑↓ station   ←→ sort   Tab access point";
     frame.render_widget(Paragraph::new(Line::from(keys)), foot);
-}
-
-fn bold() -> Style {
-    Style::new().add_modifier(Modifier::BOLD)
 }
 
 /// The style of something that is wrong: visible without colours.
@@ -277,10 +274,6 @@ fn share(share: Option<f64>) -> String {
     )
 }
 
-fn number(value: Option<f64>) -> String {
-    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"))
-}
-
 /// A time span in words: `12 s`, `3 min`, `5 h`, `2 d`.
 fn span(seconds: f64) -> String {
     match seconds {
@@ -289,39 +282,4 @@ fn span(seconds: f64) -> String {
         s if s < 172_800.0 => format!("{:.0} h", s / 3600.0),
         s => format!("{:.0} d", s / 86_400.0),
     }
-}
-
-/// The text, cut or filled to `width` columns of the terminal.
-fn left(text: &str, width: usize) -> String {
-    let text = cut(text, width);
-    let blanks = width.saturating_sub(columns(&text));
-    text + &" ".repeat(blanks)
-}
-
-/// The same, aligned to the right.
-fn right(text: &str, width: usize) -> String {
-    let text = cut(text, width);
-    let blanks = width.saturating_sub(columns(&text));
-    " ".repeat(blanks) + &text
-}
-
-fn columns(text: &str) -> usize {
-    Span::raw(text).width()
-}
-
-/// The beginning of the text that fits, with an ellipsis if something is missing.
-fn cut(text: &str, width: usize) -> String {
-    if columns(text) <= width {
-        return text.to_owned();
-    }
-    let mut begin = String::new();
-    for c in text.chars() {
-        let mut longer = begin.clone();
-        longer.push(c);
-        if columns(&longer) + 1 > width {
-            break;
-        }
-        begin = longer;
-    }
-    begin + "…"
 }

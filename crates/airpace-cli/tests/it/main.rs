@@ -23,5 +23,7 @@ mod shared;
 mod sim;
 mod stalled;
 mod step;
+mod terminal;
 mod tool;
 mod usage;
+mod watch;

@@ -283,6 +283,23 @@ const fn multi_station_bitmap_bytes(start_control: u16) -> Option<usize> {
     }
 }
 
+/// Appends a compressed block-ack request to `out`, without frame check sequence (§9.3.1.7): asks
+/// which MPDUs of `tid` from `start`, 0 to 4095, on have arrived.
+pub fn write_block_ack_request(
+    receiver: MacAddr,
+    transmitter: MacAddr,
+    tid: u8,
+    start: u16,
+    out: &mut Vec<u8>,
+) {
+    out.extend_from_slice(&[subtype::BLOCK_ACK_REQUEST << 4 | CONTROL, 0, 0, 0]);
+    out.extend_from_slice(&receiver.0);
+    out.extend_from_slice(&transmitter.0);
+    let control = u16::from(tid & 0x0f) << 12 | u16::from(variant::COMPRESSED) << 1;
+    out.extend_from_slice(&control.to_le_bytes());
+    out.extend_from_slice(&(start << 4).to_le_bytes());
+}
+
 impl BlockAck<'_> {
     /// The highest sequence number that has arrived; `None` if none has.
     #[must_use]

@@ -8,7 +8,6 @@ use airpace_core::wire::radiotap::Radiotap;
 use airpace_sim::mac::{Direction, FrameRecord, Mpdu};
 use airpace_sim::overheard::{self, ControlOnAir, ExchangeEnds, Scoreboard};
 use airpace_units::{StationId, Time};
-use core::time::Duration;
 
 /// The lowest EtherType: lower numbers in its place are lengths (IEEE 802.3 §3.2.6).
 const FIRST_ETHERTYPE: u16 = 0x0600;
@@ -150,12 +149,6 @@ fn ends(record: &FrameRecord, bssid: MacAddr) -> ExchangeEnds {
     }
 }
 
-/// Name of the network.
-const SSID: &[u8] = b"airpace";
-
-/// Beacon interval in time units of 1024 µs.
-const BEACON_INTERVAL_TU: u16 = 100;
-
 impl Control {
     /// A control frame of the exchange of a data frame.
     fn of_exchange(control: ControlOnAir, record: &FrameRecord) -> Self {
@@ -175,36 +168,14 @@ impl Control {
     /// The beacon that the access point begins to send at `at`, with a bit for each station for
     /// which frames are `waiting` (9.3.3.2).
     pub(super) fn beacon(at: Time, bssid: MacAddr, dtim: Dtim, waiting: &[StationId]) -> Self {
-        let micros = at.as_nanos() / 1_000;
-        let mut bytes = overheard::frame_head(0x80, Duration::ZERO, MacAddr([0xff; 6]));
-        bytes.extend(bssid.0);
-        bytes.extend(bssid.0);
-        // Beacons are numbered, too; nobody looks at it.
-        let number = (micros / (1_024 * u64::from(BEACON_INTERVAL_TU)) % 4_096) as u16;
-        bytes.extend((number << 4).to_le_bytes());
-        bytes.extend(micros.to_le_bytes());
-        bytes.extend(BEACON_INTERVAL_TU.to_le_bytes());
-        // Capability: an infrastructure network.
-        bytes.extend([0x01, 0x00]);
-        element(&mut bytes, 0, SSID);
-        // Supported rates in units of 500 kbit/s; 6, 12 and 24 Mbit/s are basic.
-        element(&mut bytes, 1, &[0x8c, 18, 0x98, 36, 0xb0, 72, 96, 108]);
-        element(&mut bytes, 5, &traffic_map(dtim, waiting));
         Self {
             at,
             rate: super::LOWEST_RATE,
             sender: None,
             station: None,
-            bytes,
+            bytes: overheard::beacon(at, bssid, &traffic_map(dtim, waiting)),
         }
     }
-}
-
-/// Appends an element of a management frame.
-fn element(bytes: &mut Vec<u8>, number: u8, body: &[u8]) {
-    // All bodies here are shorter than 256 bytes.
-    bytes.extend([number, body.len() as u8]);
-    bytes.extend(body);
 }
 
 /// Returns the body of the traffic indication map (9.4.2.5). Station i has the association

@@ -406,6 +406,37 @@ fn frames_for_a_sleeping_station_wait_for_its_beacon() {
     assert_eq!(report.stations[0].down.drops.gone, 1);
 }
 
+#[test]
+fn stations_leave_and_come_back_when_the_trace_says_so() {
+    let mut config = ethernet(&[9]);
+    let text = "0s 0 leave\n1s 0 join";
+    let trace = airpace_emu::parse_trace(text, &config.cell.stations, 1).unwrap();
+    config.moves = trace.moves;
+    let Some(emulator) = start(config) else {
+        return;
+    };
+    let network = emulator.network();
+    let server = Wire::open(network.server(), "wired0");
+    let mut station = Wire::open(network.station(0), "wlan0");
+    let mut arrivals = Vec::new();
+    while arrivals.last().is_none_or(|&(at, _)| at < 1_500) {
+        let sent = frame(
+            station_mac(0).0,
+            SERVER_MAC.0,
+            0x88b5,
+            &[arrivals.len() as u8; 60],
+        );
+        let at = emulator.clock().now().as_nanos() / 1_000_000;
+        server.send(&sent);
+        arrivals.push((at, station.arrives(&sent, 100)));
+    }
+    println!("{arrivals:?}");
+    // A frame may be under way when the station comes back.
+    assert!(arrivals.iter().any(|&(at, _)| at < 900));
+    assert!(arrivals.iter().all(|&(at, arrived)| at >= 900 || !arrived));
+    assert!(arrivals.last().is_some_and(|&(_, arrived)| arrived));
+}
+
 /// Sends a TCP stream to a station for `length` and returns the goodput in Mbit/s.
 pub(crate) fn goodput(emulator: &Emulator, station: usize, length: Duration) -> f64 {
     let network = emulator.network();

@@ -175,7 +175,8 @@ fn a_tcp_upload_contends_for_the_air() {
 #[test]
 fn a_trace_changes_the_rate_in_the_middle_of_a_run() {
     let mut config = config(&[9]);
-    config.cell.trace = airpace_emu::parse_trace("300ms 0 1", &config.cell.stations).unwrap();
+    let trace = airpace_emu::parse_trace("300ms 0 1", &config.cell.stations, 1).unwrap();
+    config.cell.trace = trace.rates;
     let Some(emulator) = start(config) else {
         return;
     };

@@ -284,6 +284,11 @@ impl RunningEdge {
                 if reload.is_possible {
                     // The error has been logged, and the old configuration stays.
                     let _ = self.reload(reload);
+                } else {
+                    tracing::info!(
+                        event = "nothing-to-reload",
+                        "SIGHUP: airpace was started without --config, so there is no configuration to read again; the telemetry file, if any, is opened again"
+                    );
                 }
             }
             if let Some(inbox) = inbox

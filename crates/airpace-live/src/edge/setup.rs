@@ -9,6 +9,7 @@ use airpace_net::clock::Clock;
 use airpace_net::inline::{
     AttachMode, InlineCounters, InlineError, InlineOptions, InlinePath, UplinkUse,
 };
+use airpace_net::interfaces;
 use airpace_net::netlink::{LinkError, Netlink};
 use airpace_net::poll::Poller;
 use anyhow::{Context as _, bail};
@@ -55,7 +56,10 @@ impl Setup {
         }
         let bridge = match taken_over {
             Some(bridge) => bridge,
-            None => set_up_bridge(config, &ports).context("the bridge")?,
+            None => {
+                require_ports(config)?;
+                set_up_bridge(config, &ports).context("the bridge")?
+            }
         };
         let path = state_file.store(&bridge).and_then(|()| {
             refuse_obstacles(&bridge, &config.wan, &access_points)?;
@@ -121,6 +125,7 @@ impl Setup {
         if config.bridge.is_some() {
             bail!("without BPF airpace is the bridge itself: leave out `bridge`");
         }
+        require_ports(config)?;
         let bridge = BridgeState::set_up(BridgeChoice::None, ports).context("the ports")?;
         let path = state_file
             .store(&bridge)
@@ -232,6 +237,24 @@ impl Setup {
         bridge.undo().context("restoring the bridge")?;
         state_file.remove()
     }
+}
+
+/// Refuses interfaces that do not exist, by the role that the operator gave them.
+fn require_ports(config: &EdgeConfig) -> anyhow::Result<()> {
+    let ports = config
+        .ports()
+        .map(|(_, port)| ("access point's port", port));
+    let named = core::iter::once(("wan", config.wan.as_str()))
+        .chain(ports)
+        .chain(config.bridge.iter().map(|name| ("bridge", name.as_str())));
+    for (role, name) in named {
+        if !interfaces::exists(name)? {
+            bail!(
+                "{role}: there is no interface {name} (`ip -br link` lists those that there are)"
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Makes a bridge, or takes the one that the configuration names.

@@ -173,7 +173,8 @@ section! {
         frames: bool = default("false"),
         /// Every packet.
         packets: bool = default("false"),
-        /// A radiotap capture of every frame, headers only.
+        /// A radiotap capture of every frame that was received, control frames and beacons, without
+        /// payload.
         pcap: bool = default("false"),
     }
 }

@@ -143,6 +143,7 @@ const fn record(record: &file::Record) -> world::Record {
         frames: record.frames || record.pcap,
         packets: record.packets,
         mpdus: record.pcap,
+        air: record.pcap,
         passing: None,
     }
 }

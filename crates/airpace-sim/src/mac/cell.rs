@@ -57,7 +57,7 @@ pub struct StationConfig {
 }
 
 /// A change of a station's rate, both ways, at a given time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RateChange {
     /// When.
     pub at: Time,

@@ -37,6 +37,9 @@ pub struct MacConfig {
     /// Whether every MPDU that is decoded is also reported as [`super::Output::Heard`], as a
     /// monitor interface would show it (default no).
     pub monitor: bool,
+    /// Whether control frames and beacons are reported, too, by [`super::Mac::poll_control`]
+    /// (default no).
+    pub controls: bool,
     /// Whether receivers keep MPDUs until all before them have come, as the block-ack agreement
     /// demands (default yes).
     pub in_order: bool,
@@ -385,6 +388,7 @@ impl MacConfig {
             block_ack_requests: false,
             endless_retries: false,
             monitor: false,
+            controls: false,
             in_order: true,
         }
     }

@@ -3,6 +3,7 @@
 use super::Mac;
 use super::air::{EndingPpdu, RX_START_DELAY};
 use super::compose::TxopRoom;
+use super::control::ControlKind;
 use super::delivery::Ending;
 use super::field::Content;
 use super::flight::Flight;
@@ -146,9 +147,10 @@ impl<P: Packet + Clone> Mac<P> {
     pub(super) fn step(&mut self, index: usize, at: Time) {
         let exchange = self.exchanges.swap_remove(index);
         match exchange.work {
-            Work::Beacon(_) => {
+            Work::Beacon(radio) => {
                 // Beacons are airtime alone: it does not matter who receives them.
-                self.end_ppdu(&exchange, Duration::ZERO, self.air.neighbour_view());
+                let clean = self.end_ppdu(&exchange, Duration::ZERO, self.air.neighbour_view());
+                self.note_beacon(&exchange, radio, clean);
             }
             Work::Neighbour(number) => self.end_neighbour(&exchange, number),
             Work::Begins(ppdu, flight) => self.begin_ppdu(ppdu, flight, at),
@@ -217,6 +219,7 @@ impl<P: Packet + Clone> Mac<P> {
         // The receiver answers if its NAV allows it and the channel is idle (10.3.2.9).
         if clean && !reserved && !self.air.view(receiver).is_sensing() {
             flight.protection = rts + cts + 2 * sifs;
+            self.note_control(ControlKind::Rts, &flight, exchange.begun);
             self.after_sifs(exchange.at, Work::Begins(Ppdu::Cts, flight));
         } else {
             self.withhold(&flight, rts);
@@ -228,6 +231,7 @@ impl<P: Packet + Clone> Mac<P> {
         let (sender, _) = self.views_of(&flight);
         let announced = 2 * self.rules.medium.sifs() + flight.built.ppdu + flight.built.response;
         if self.end_ppdu(exchange, announced, sender) {
+            self.note_control(ControlKind::Cts, &flight, exchange.begun);
             self.after_sifs(exchange.at, Work::Begins(Ppdu::Data, flight));
         } else {
             self.withhold(&flight, flight.protection);
@@ -269,6 +273,9 @@ impl<P: Packet + Clone> Mac<P> {
         let request = self.rules.request(flight.built.rate);
         self.radios[function.radio.index()].paths[function.category].charge(flight.lane, request);
         if self.end_ppdu(exchange, answer, receiver) {
+            let start = self.request_start(flight);
+            let kind = ControlKind::BlockAckRequest { start };
+            self.note_control(kind, flight, exchange.begun);
             self.answer(exchange, flight);
         } else {
             self.conclude(flight, Ending::unanswered(exchange.at));
@@ -287,6 +294,8 @@ impl<P: Packet + Clone> Mac<P> {
                 .count_announced(flight.built.response);
             let receiver = self.links[flight.link.index()].to;
             self.radios[receiver.index()].airtime.control += flight.built.response;
+            let begin = exchange.at + self.rules.medium.sifs();
+            self.note_control(ControlKind::answer_to(flight), flight, begin);
             self.conclude(
                 flight,
                 Ending {
@@ -323,6 +332,9 @@ impl<P: Packet + Clone> Mac<P> {
     fn end_answer(&mut self, exchange: &Exchange, flight: &Flight) {
         let (sender, _) = self.views_of(flight);
         let answered = self.end_ppdu(exchange, Duration::ZERO, sender);
+        if answered {
+            self.note_control(ControlKind::answer_to(flight), flight, exchange.begun);
+        }
         self.conclude(
             flight,
             Ending {

@@ -36,6 +36,7 @@ pub(super) struct Rules {
     pub(super) block_ack_requests: bool,
     pub(super) endless_retries: bool,
     pub(super) monitor: bool,
+    pub(super) controls: bool,
     pub(super) in_order: bool,
 }
 

@@ -66,6 +66,7 @@ mod cell;
 mod compose;
 mod config;
 mod contention;
+mod control;
 mod datagram;
 mod delivery;
 mod enqueue;
@@ -90,6 +91,7 @@ pub use cell::{ACCESS_POINT, CellConfig, RateChange, StationConfig, ends, statio
 pub use config::{
     Beacon, ConfigError, LinkConfig, MacConfig, Neighbours, Noise, Quality, RadioConfig, Signal,
 };
+pub use control::{ControlKind, ControlRecord};
 pub use datagram::Datagram;
 pub use interface::{Direction, DropReason, FrameRecord, Input, Mpdu, Output};
 pub use path::{
@@ -142,6 +144,8 @@ pub struct Mac<P> {
     /// Number of the next frame in records.
     next_ampdu: u32,
     outputs: VecDeque<Output<P>>,
+    /// Control frames and beacons, if they are to be reported.
+    controls: VecDeque<ControlRecord>,
 }
 
 impl<P: Packet + Clone> Mac<P> {
@@ -158,6 +162,7 @@ impl<P: Packet + Clone> Mac<P> {
             block_ack_requests: config.block_ack_requests,
             endless_retries: config.endless_retries,
             monitor: config.monitor,
+            controls: config.controls,
             in_order: config.in_order,
         };
         let radios = config.radios.len();
@@ -175,6 +180,7 @@ impl<P: Packet + Clone> Mac<P> {
             winners: Vec::new(),
             next_ampdu: 0,
             outputs: VecDeque::new(),
+            controls: VecDeque::new(),
         };
         for (radio, view) in config.radios.into_iter().zip(views) {
             let id = RadioId::from_index(mac.radios.len());
@@ -241,6 +247,12 @@ impl<P: Packet + Clone> Mac<P> {
     /// The next thing that has happened; `None` when all have been told.
     pub fn poll(&mut self) -> Option<Output<P>> {
         self.outputs.pop_front()
+    }
+
+    /// The next control frame or beacon that has left the air and that its receiver has decoded;
+    /// `None` when all have been told. There are none without [`MacConfig::controls`].
+    pub fn poll_control(&mut self) -> Option<ControlRecord> {
+        self.controls.pop_front()
     }
 
     /// When [`Mac::handle`] must be called next, if no input comes before.

@@ -121,6 +121,15 @@ impl<P: Packet + Clone> Window<P> {
         self.in_flight
     }
 
+    /// The 12-bit sequence number of the oldest MPDU that its sender is not done with, from which a
+    /// block-ack request asks.
+    pub(super) fn start(&self) -> u16 {
+        let is_open = |entry: &Entry<P>| entry.state != SenderState::Settled;
+        let offset = self.entries.iter().position(is_open);
+        let offset = offset.unwrap_or(self.entries.len());
+        sequence_number(self.head + offset as u64)
+    }
+
     /// Whether an MPDU must be sent again that is in no composed frame. Between exchanges every
     /// other MPDU in the window is in such a frame, or waits behind one that is in a frame or must
     /// be sent again.

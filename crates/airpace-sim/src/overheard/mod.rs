@@ -5,13 +5,15 @@
 //! records: RTS and CTS, if the exchange was protected, and the acknowledgement, which says what
 //! its sender has received so far ([`Scoreboard`]).
 
+mod beacon;
 mod scoreboard;
 
+pub use beacon::beacon;
 pub use scoreboard::Scoreboard;
 
-use crate::mac::FrameRecord;
+use crate::mac::{ControlKind, ControlRecord, FrameRecord};
 use airpace_core::phy::{ACK_BYTES, LegacyRate, Response, SIFS, TxRate, control_rate};
-use airpace_core::wire::control::BlockAck;
+use airpace_core::wire::control::{BlockAck, write_block_ack_request};
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_core::wire::radiotap::{Ampdu, Channel, Flags, Radiotap};
 use airpace_units::Time;
@@ -97,17 +99,8 @@ pub fn protection(record: &FrameRecord, ends: ExchangeEnds) -> Option<[ControlOn
 pub fn answer(record: &FrameRecord, ends: ExchangeEnds, scoreboard: &Scoreboard) -> ControlOnAir {
     let response = Response::to(record.rate, record.mpdus.into());
     let bytes = if response.block {
-        let (start, bitmap) = scoreboard.answer(record.mpdus);
-        let mut bytes = Vec::with_capacity(64);
-        BlockAck {
-            receiver: ends.sender,
-            transmitter: ends.receiver,
-            tid: record.category.user_priority(),
-            start,
-            bitmap: &bitmap,
-        }
-        .write(&mut bytes);
-        bytes
+        let tid = record.category.user_priority();
+        block_ack(ends.receiver, ends.sender, tid, record.mpdus, scoreboard)
     } else {
         frame_head(ACK, Duration::ZERO, ends.sender)
     };
@@ -117,6 +110,51 @@ pub fn answer(record: &FrameRecord, ends: ExchangeEnds, scoreboard: &Scoreboard)
         from_sender: false,
         bytes,
     }
+}
+
+/// Returns the bytes of a control frame or beacon that the MAC has reported, without frame check
+/// sequence. `from` and `to` are the addresses of its own ends, and `scoreboard` is that of the
+/// sender of a block ack.
+#[must_use]
+pub fn control_bytes(
+    record: &ControlRecord,
+    from: MacAddr,
+    to: MacAddr,
+    scoreboard: &Scoreboard,
+) -> Vec<u8> {
+    let tid = record.category.user_priority();
+    match record.kind {
+        ControlKind::Rts => {
+            let mut bytes = frame_head(RTS, record.remaining, to);
+            bytes.extend(from.0);
+            bytes
+        }
+        ControlKind::Cts => frame_head(CTS, record.remaining, to),
+        ControlKind::Ack => frame_head(ACK, record.remaining, to),
+        ControlKind::BlockAck { mpdus } => block_ack(from, to, tid, mpdus, scoreboard),
+        ControlKind::BlockAckRequest { start } => {
+            let mut bytes = Vec::with_capacity(20);
+            write_block_ack_request(to, from, tid, start, &mut bytes);
+            bytes
+        }
+        // A map of one byte in which nobody's bit is set; every beacon is a DTIM.
+        ControlKind::Beacon => beacon(record.start, from, &[0, 1, 0, 0]),
+    }
+}
+
+/// Returns the bytes of a block ack to a frame of `mpdus`.
+fn block_ack(from: MacAddr, to: MacAddr, tid: u8, mpdus: u16, scoreboard: &Scoreboard) -> Vec<u8> {
+    let (start, bitmap) = scoreboard.answer(mpdus);
+    let mut bytes = Vec::with_capacity(64);
+    BlockAck {
+        receiver: to,
+        transmitter: from,
+        tid,
+        start,
+        bitmap: &bitmap,
+    }
+    .write(&mut bytes);
+    bytes
 }
 
 /// Returns the radiotap header of a control frame or a beacon that begins at `at`.

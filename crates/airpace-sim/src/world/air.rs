@@ -41,6 +41,7 @@ fn new_channel(
     let monitored = !config.proxies.is_empty() || config.record.mpdus;
     let mut mac = MacConfig {
         monitor: channel.mac.monitor || monitored,
+        controls: config.record.air,
         ..channel.mac.clone()
     };
     for (radio, node) in mac.radios.iter_mut().zip(&channel.nodes) {

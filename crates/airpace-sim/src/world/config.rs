@@ -378,6 +378,8 @@ pub struct Record {
     pub packets: bool,
     /// Every MPDU that is decoded.
     pub mpdus: bool,
+    /// The headers of their packets, and every control frame and beacon.
+    pub air: bool,
     /// Every packet that passes this node on its way: what a box there sees.
     pub passing: Option<NodeId>,
 }

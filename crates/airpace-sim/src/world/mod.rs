@@ -31,7 +31,9 @@ pub use flow::{Details, TcpReport};
 pub use outcome::{FlowSummary, LinkSummary, Outcome, ProxySummary, Totals};
 pub use parcel::Parcel;
 pub use proxy::{ModeChange, ProxySlot};
-pub use record::{MpduRecord, PacketRecord, PassingHeader, PassingRecord};
+pub use record::{
+    MpduRecord, PacketOnAir, PacketRecord, PassingHeader, PassingRecord, TransportOnAir,
+};
 pub use slots::{LinkSlot, NodeSlot, SlotRecord};
 pub use statistics::{DirectionCounts, FlowCounts, LinkCounts, Loss, Losses};
 
@@ -251,6 +253,7 @@ impl World {
                     self.on_output(index, output);
                     busy = self.channels.len() > 1;
                 }
+                self.record_controls(index);
                 self.overhear_answer(index);
             }
         }
@@ -276,6 +279,9 @@ impl World {
                         flow: packet.flow,
                         bytes: packet.bytes,
                     });
+                    if self.record.air {
+                        self.recorded.headers.push(PacketOnAir::of(&packet));
+                    }
                 }
                 self.overhear_mpdu(index, &mpdu, packet.bytes);
                 let channel = &mut self.channels[index];
@@ -342,31 +348,6 @@ impl World {
         self.record_arrival(&parcel);
         if self.flows[index].receive(self.now, parcel) {
             self.wake(index);
-        }
-    }
-
-    /// Records the arrival of a packet, as far as the configuration asks for it.
-    fn record_arrival(&mut self, parcel: &Parcel) {
-        if let Some(slots) = &mut self.slots {
-            slots.on_received(self.now, parcel);
-        }
-        if self.record.packets && self.now >= self.begin {
-            let &Parcel {
-                flow,
-                sequence,
-                to,
-                sent,
-                bytes,
-                ..
-            } = parcel;
-            self.recorded.packets.push(PacketRecord {
-                flow,
-                sequence,
-                to,
-                sent,
-                received: self.now,
-                bytes,
-            });
         }
     }
 

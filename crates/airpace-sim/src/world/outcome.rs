@@ -5,8 +5,8 @@ use super::flow::Details;
 use super::proxy::{ModeChange, ProxySlot};
 use super::slots::SlotRecord;
 use super::statistics::{FlowCounts, LinkCounts};
-use super::{MpduRecord, PacketRecord, PassingRecord, World};
-use crate::mac::{FrameRecord, RadioId};
+use super::{MpduRecord, PacketOnAir, PacketRecord, PassingRecord, World};
+use crate::mac::{ControlRecord, FrameRecord, RadioId};
 use crate::traffic::DelaySummary;
 use core::time::Duration;
 
@@ -38,6 +38,10 @@ pub struct Outcome {
     pub packets: Vec<PacketRecord>,
     /// The decoded MPDUs, if they were recorded.
     pub mpdus: Vec<MpduRecord>,
+    /// What the packets of these MPDUs say, one for each, if headers were recorded.
+    pub headers: Vec<PacketOnAir>,
+    /// The control frames and beacons, if they were recorded: index of the channel and frame.
+    pub controls: Vec<(u32, ControlRecord)>,
     /// The packets that passed the node of [`Record::passing`](super::Record::passing), in order of
     /// time.
     pub passing: Vec<PassingRecord>,
@@ -156,8 +160,21 @@ impl World {
             frames: core::mem::take(&mut self.recorded.frames),
             packets: core::mem::take(&mut self.recorded.packets),
             mpdus: core::mem::take(&mut self.recorded.mpdus),
+            headers: core::mem::take(&mut self.recorded.headers),
+            controls: core::mem::take(&mut self.recorded.controls),
             passing: core::mem::take(&mut self.recorded.passing),
         }
+    }
+
+    /// The slots so far, if the configuration has slots.
+    #[must_use]
+    pub fn slots(&self) -> &[SlotRecord] {
+        self.slots.as_ref().map_or(&[], |slots| &slots.records)
+    }
+
+    /// The decisions of each proxy so far, in the order of the configuration, if that has slots.
+    pub fn decisions(&self) -> impl Iterator<Item = &[ProxySlot]> {
+        self.proxies.iter().map(|proxy| &*proxy.decisions)
     }
 
     /// Counts over the whole run so far.

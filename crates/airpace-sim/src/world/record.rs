@@ -1,9 +1,11 @@
 //! What a run records besides its statistics, if the configuration asks for it.
 
-use super::NodeId;
+use super::flow::PagePacket;
 use super::parcel::{Parcel, Payload};
+use super::{NodeId, World};
 use crate::mac;
-use crate::transport::tcp::TIMESTAMP_UNIT;
+use crate::transport::tcp::{AckSegment, DataSegment, TIMESTAMP_UNIT};
+use airpace_core::packet::Ecn;
 use airpace_core::wire::tcp::{PureAck, Timestamps};
 use airpace_units::Time;
 
@@ -13,6 +15,8 @@ pub(super) struct Recorded {
     pub(super) frames: Vec<(u32, mac::FrameRecord)>,
     pub(super) packets: Vec<PacketRecord>,
     pub(super) mpdus: Vec<MpduRecord>,
+    pub(super) headers: Vec<PacketOnAir>,
+    pub(super) controls: Vec<(u32, mac::ControlRecord)>,
     pub(super) passing: Vec<PassingRecord>,
 }
 
@@ -69,6 +73,70 @@ pub struct MpduRecord {
     pub bytes: u32,
 }
 
+/// What the headers of a packet say that was decoded on the air.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PacketOnAir {
+    /// Its destination.
+    pub to: NodeId,
+    /// When it left its source.
+    pub sent: Time,
+    /// IP bytes without the header that a proxy has put in front.
+    pub bytes: u32,
+    /// Explicit congestion notification.
+    pub ecn: Ecn,
+    /// What follows the IP header.
+    pub transport: TransportOnAir,
+}
+
+/// The transport header of a packet on the air.
+#[derive(Clone, PartialEq, Debug)]
+pub enum TransportOnAir {
+    /// A datagram of a flow.
+    Datagram,
+    /// A report of a station to a proxy, or other packets that load the air as reports do.
+    Report,
+    /// An echo request or reply.
+    Echo {
+        /// Whether it is a request.
+        request: bool,
+        /// Its number.
+        number: u32,
+    },
+    /// TCP data, or a SYN, on this connection of the flow.
+    Data(u64, DataSegment),
+    /// A TCP acknowledgement or a SYN-ACK on this connection of the flow.
+    Ack(u64, AckSegment),
+}
+
+impl PacketOnAir {
+    /// What `parcel` says.
+    pub(super) fn of(parcel: &Parcel) -> Self {
+        let tunnel = parcel.tunnel.map_or(0, |tunnel| u32::from(tunnel.bytes));
+        // A flow has one connection, unless it loads pages.
+        let transport = match &parcel.payload {
+            Payload::Plain => TransportOnAir::Datagram,
+            Payload::Report(_) => TransportOnAir::Report,
+            &Payload::Echo { request, number } => TransportOnAir::Echo { request, number },
+            Payload::Data(segment) => TransportOnAir::Data(0, **segment),
+            Payload::Ack(ack) => TransportOnAir::Ack(0, (**ack).clone()),
+            Payload::Page(page) => match &**page {
+                PagePacket::Query { .. } | PagePacket::Answer => TransportOnAir::Datagram,
+                PagePacket::Data(connection, segment) => {
+                    TransportOnAir::Data(connection.0, *segment)
+                }
+                PagePacket::Ack(connection, ack) => TransportOnAir::Ack(connection.0, ack.clone()),
+            },
+        };
+        Self {
+            to: parcel.to,
+            sent: parcel.sent,
+            bytes: parcel.bytes.saturating_sub(tunnel),
+            ecn: parcel.ecn,
+            transport,
+        }
+    }
+}
+
 /// One packet that arrived at the end of its flow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PacketRecord {
@@ -119,6 +187,43 @@ impl PassingRecord {
             sent: parcel.sent,
             bytes: parcel.bytes,
             header,
+        }
+    }
+}
+
+impl World {
+    /// Records the control frames and beacons that have left the air of a channel.
+    pub(super) fn record_controls(&mut self, index: usize) {
+        while let Some(record) = self.channels[index].mac.poll_control() {
+            if record.end >= self.begin {
+                // There are far fewer than 2^32 channels.
+                self.recorded.controls.push((index as u32, record));
+            }
+        }
+    }
+
+    /// Records the arrival of a packet, as far as the configuration asks for it.
+    pub(super) fn record_arrival(&mut self, parcel: &Parcel) {
+        if let Some(slots) = &mut self.slots {
+            slots.on_received(self.now, parcel);
+        }
+        if self.record.packets && self.now >= self.begin {
+            let &Parcel {
+                flow,
+                sequence,
+                to,
+                sent,
+                bytes,
+                ..
+            } = parcel;
+            self.recorded.packets.push(PacketRecord {
+                flow,
+                sequence,
+                to,
+                sent,
+                received: self.now,
+                bytes,
+            });
         }
     }
 }

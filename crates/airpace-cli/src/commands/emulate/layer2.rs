@@ -67,6 +67,11 @@ enum Carried {
 }
 
 impl Layer2 {
+    /// Returns the number of access points.
+    pub(super) fn access_points(&self) -> usize {
+        self.cells.into()
+    }
+
     /// Makes the cell carry Ethernet frames, with further access points and third radios, if the
     /// arguments say so.
     pub(super) fn apply(&self, config: EmulatorConfig) -> anyhow::Result<EmulatorConfig> {

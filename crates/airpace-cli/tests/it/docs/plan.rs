@@ -114,6 +114,11 @@ pub(super) const RULES: &[(&str, &str, Way)] = &[
         "airpace tool responsiveness 10.77.0.1:5201*",
         Client,
     ),
+    (
+        "README.md",
+        "target/release/airpace sim run scenarios/002-f1-cell.toml --watch",
+        Not("needs a terminal; run in one by tests/it/watch.rs"),
+    ),
     ("", "target/release/airpace *", Files),
     (
         "docs/benchmarks.md",
@@ -129,6 +134,11 @@ pub(super) const RULES: &[(&str, &str, Way)] = &[
         "",
         "airpace sim run --out",
         Not("named for what it leaves; run with a folder by tests/it/sim.rs"),
+    ),
+    (
+        "",
+        "airpace sim run FILE --watch",
+        Not("needs a terminal; run in one by tests/it/watch.rs"),
     ),
     ("", "airpace sim run scenarios/*", Files),
     ("", "airpace sim sweep scenarios/*", Files),

@@ -119,6 +119,37 @@ fn a_killed_box_leaves_what_undo_removes() {
 }
 
 #[test]
+fn interfaces_that_do_not_exist_are_named_with_their_role() {
+    let Some(bed) = testbed(1, 1500) else { return };
+    let before = snapshot(&bed);
+    let (code, text) = edge(&bed, &["--wan", "wann", "--undo"]);
+    assert!(
+        code == Some(2) && text.contains("no such interface"),
+        "{text}"
+    );
+    for (words, role) in [
+        (
+            ["--wan", "wann", "--ap", "ap0"],
+            "wan: there is no interface wann",
+        ),
+        (
+            ["--wan", "wan", "--ap", "nope"],
+            "access point's port: there is no interface nope",
+        ),
+    ] {
+        let (code, text) = edge(&bed, &words);
+        assert!(code == Some(1) && text.contains(role), "{text}");
+    }
+    let words = ["--wan", "wan", "--ap", "ap0", "--bridge", "br7"];
+    let (code, text) = edge(&bed, &words);
+    assert!(
+        code == Some(1) && text.contains("bridge: there is no interface br7"),
+        "{text}"
+    );
+    assert_eq!(snapshot(&bed), before);
+}
+
+#[test]
 fn a_box_that_follows_a_killed_one_takes_its_bridge_over_and_loses_no_packet() {
     let Some(bed) = testbed(1, 1500) else { return };
     let before = snapshot(&bed);

@@ -11,6 +11,13 @@
 
 use super::steady::Observed;
 
+/// Width within which a station's rate cannot be told from one that is known, as a logarithm: the
+/// standard deviation of the error of transits (captures of the emulated access point).
+const KNOWN_WIDTH: f64 = 0.1;
+/// Weight of an equal known rate relative to the station's own transits. A known rate has no error, and
+/// stations of one cell often have the same.
+const KNOWN_WEIGHT: f64 = 4.0;
+
 /// Least part of the known stations' error, as a logarithm, that is taken for that of all.
 const TRUST_LEAST: f64 = 0.5;
 /// Largest part of a payload that is taken off, per trust. With 0.4 per trust and four downloads each,
@@ -42,6 +49,19 @@ pub(super) fn beside_known(stations: &[Observed], is_known: impl Fn(&Observed) -
         .clamp(1.0, 1.0 + BEYOND_MOST * trust);
     let others = (known_told + others_told) / beyond - known;
     (others / others_told).clamp(FACTOR.0, FACTOR.1)
+}
+
+/// The airtime per bit of a station of unknown PHY rate, drawn towards those of the known ones from which
+/// it cannot be told, in seconds; all positive.
+pub(super) fn drawn_to_known(own_s: f64, known_s: impl Iterator<Item = f64>) -> f64 {
+    let (mut sum, mut weights) = (0.0, 1.0);
+    for known_s in known_s {
+        let distance = (known_s / own_s).ln();
+        let weight = KNOWN_WEIGHT * (-0.5 * (distance / KNOWN_WIDTH).powi(2)).exp();
+        sum += weight * distance;
+        weights += weight;
+    }
+    own_s * (sum / weights).exp()
 }
 
 #[cfg(test)]
@@ -90,6 +110,23 @@ mod tests {
             let factor = factor(1, &[0.25; 3], &[error, 1.0, 1.0]);
             assert!((0.67..=1.25).contains(&factor), "{error} {factor}");
         }
+    }
+
+    #[test]
+    fn a_station_that_seems_nearly_as_fast_as_a_known_one_is_taken_for_as_fast() {
+        let known_s = 1.0 / 390e6;
+        for (seems, is, tolerance) in [
+            (370e6, 390e6, 0.02),
+            (415e6, 390e6, 0.02),
+            // VHT MCS 8 beside MCS 9 is not told from it; MCS 7 and 4 are.
+            (351e6, 378e6, 0.02),
+            (292.5e6, 292.5e6, 0.03),
+            (175.5e6, 175.5e6, 0.001),
+        ] {
+            let told = 1.0 / drawn_to_known(1.0 / seems, [known_s].into_iter());
+            assert!((told / is - 1.0).abs() < tolerance, "{seems} {told}");
+        }
+        assert_eq!(drawn_to_known(known_s, core::iter::empty()), known_s);
     }
 
     #[test]

@@ -25,7 +25,7 @@ use super::sample::Sample;
 use super::{AirEstimate, BacklogChange, Diagnostics, LawConfig, RateController};
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
-use beside::beside_known;
+use beside::{beside_known, drawn_to_known};
 use core::time::Duration;
 use foreign::Foreign;
 use intercept::{Line, intercept};
@@ -214,10 +214,13 @@ impl AssumeRates {
         steady(&mut observed);
         let is_known = |station: &Observed| parts[station.index].sample.phy_bps.is_some();
         let factor = beside_known(&observed, is_known);
+        let known_bps = |part: &RoundPart| part.sample.phy_bps;
         for station in observed {
             let part = &parts[station.index];
             if part.sample.phy_bps.is_none() {
-                packet_s[station.index] = Some(station.per_bit_s * part.bits() * factor);
+                let known_s = parts.iter().filter_map(known_bps).map(f64::recip);
+                let per_bit_s = drawn_to_known(station.per_bit_s * factor, known_s);
+                packet_s[station.index] = Some(per_bit_s * part.bits());
             }
             self.assumed(part.station).ratio = station.ratio;
         }

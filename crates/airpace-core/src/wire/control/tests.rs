@@ -147,3 +147,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_block_ack_request_is_read_as_it_was_written() {
+    let (receiver, transmitter) = (MacAddr([2; 6]), MacAddr([4; 6]));
+    let mut bytes = Vec::new();
+    write_block_ack_request(receiver, transmitter, 5, 4_000, &mut bytes);
+    assert_eq!(
+        ControlFrame::parse(&bytes),
+        Ok(ControlFrame::BlockAckRequest {
+            receiver,
+            transmitter,
+            tid: 5,
+            start: 4_000,
+        })
+    );
+}

@@ -27,6 +27,5 @@ mod sender;
 pub use config::{Algorithm, SenderConfig};
 pub use congestion::{AckEvent, CongestionControl, CongestionState, Window};
 pub use receiver::{Receiver, ReceiverConfig, ReceiverStatistics};
-pub(crate) use segment::TIMESTAMP_UNIT;
-pub use segment::{AckSegment, Block, CeCounts, DataSegment, SackBlocks};
+pub use segment::{AckSegment, Block, CeCounts, DataSegment, SackBlocks, TIMESTAMP_UNIT};
 pub use sender::{Sender, SenderInfo, SenderStatistics};

@@ -13,7 +13,7 @@ const TIMESTAMPS: u32 = 12;
 /// window scale 3, padding 1.
 const SYN_OPTIONS: u32 = 20;
 /// Unit of the timestamps that hosts write, in nanoseconds (Linux: 1 ms).
-pub(crate) const TIMESTAMP_UNIT: u64 = 1_000_000;
+pub const TIMESTAMP_UNIT: u64 = 1_000_000;
 /// SACK option without its blocks, with padding, in bytes (RFC 2018, section 3).
 const SACK_HEAD: u32 = 4;
 /// One SACK block, in bytes.
