@@ -6,6 +6,7 @@ The package must be installed from a release build (`pip install .`). Prints med
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import runpy
 import statistics
@@ -19,6 +20,7 @@ from pathlib import Path
 import polars
 
 import airpace
+from airpace import _native, _run
 
 ROOT = Path(__file__).parents[1]
 SCENARIO = ROOT / "scenarios/002-f1-cell.toml"
@@ -49,6 +51,9 @@ def ratio(rounds: int, first: Callable[[], object], second: Callable[[], object]
     return 100 * statistics.median(processor_seconds(second) / processor_seconds(first) - 1 for _ in range(rounds))
 
 
+SWEEP = {"node.station.count": [5, 6]}
+
+
 def sweep_s(runs: int, workers: int, folder: Path) -> float:
     from distributed import Client, LocalCluster
 
@@ -56,9 +61,28 @@ def sweep_s(runs: int, workers: int, folder: Path) -> float:
         LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
-        airpace.sweep(SWEPT, {}, repeats=workers, out=folder / "warm", client=client)
-        sweep = {"node.station.count": [5, 6]}
-        return seconds(lambda: airpace.sweep(SWEPT, sweep, repeats=runs // 2, out=folder / "timed", client=client))
+        client.run(importlib.import_module, "airpace")
+        return seconds(lambda: airpace.sweep(SWEPT, SWEEP, repeats=runs // 2, out=folder, client=client))
+
+
+def bare_s(runs: int, processes: int) -> float:
+    """The same runs in processes that share nothing and keep nothing: what this machine can gain from a second one."""
+    axes = [("node.station.count", ["5", "6"])]
+    jobs = [job.json() for job in _run.load(SWEPT, {}).jobs(axes, runs // 2)]
+
+    def carry_out() -> None:
+        children = []
+        for first in range(processes):
+            child = os.fork()
+            if child == 0:
+                for job in jobs[first::processes]:
+                    _native.run_job(job)
+                os._exit(0)
+            children.append(child)
+        if any(os.waitpid(child, 0)[1] for child in children):
+            raise RuntimeError("a process of the comparison has failed")
+
+    return seconds(carry_out)
 
 
 def main() -> int:
@@ -66,6 +90,7 @@ def main() -> int:
     parser.add_argument("program", type=Path, help="the program airpace, from a release build")
     parser.add_argument("--rounds", type=int, default=9, help="runs of each kind (default: 9)")
     parser.add_argument("--runs", type=int, default=1000, help="runs of the sweep (default: 1000)")
+    parser.add_argument("--sweeps", type=int, default=3, help="sweeps with one worker and with two (default: 3)")
     options = parser.parse_args()
     command = [options.program, "sim", "run", str(SCENARIO), "--json", "--set", "duration=60 s"]
     figures = [
@@ -81,12 +106,19 @@ def main() -> int:
         )),
     ]  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
-        one, two = (sweep_s(options.runs, workers, Path(folder) / str(workers)) for workers in (1, 2))
-        data = Path(folder) / "2/timed"
+        gains, bare_gains = [], []
+        for number in range(options.sweeps):
+            data = [Path(folder) / f"{number} {workers}" for workers in (1, 2)]
+            one, two = (sweep_s(options.runs, workers, out) for workers, out in enumerate(data, 1))
+            gains.append(one / two)
+            one, two = (bare_s(options.runs, processes) for processes in (1, 2))
+            bare_gains.append(one / two)
+        data = data[-1]
         size = sum(path.stat().st_size for path in data.glob("*.parquet"))
         read = seconds(lambda: [polars.read_parquet(path) for path in data.glob("*.parquet")])
     figures += [
-        ("one worker's time over two workers', at least", 1.8, one / two),
+        ("one worker's time over two workers', at least", 1.8, statistics.median(gains)),
+        ("the same of bare processes", "none: what the machine gives", statistics.median(bare_gains)),
         ("bytes per run", 5_000, size / options.runs),
         ("seconds to read the data set", 1, read),
     ]

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from distributed import Client
     from matplotlib.figure import Figure
 
-BATCH_LEAST, BATCH_MOST = 1, 16
-"""Runs that a worker is given at once: more of them cost less to hand out, and a worker that dies repeats them all."""
+BATCH_MOST = 16
+"""Most runs that a worker is given at once: more of them cost less to hand out, and a worker that dies repeats them all."""
 
 
 class Sweep:
@@ -66,7 +66,7 @@ def sweep(
 ) -> Sweep:
     """Runs a scenario over a grid of settings with several seeds each, and leaves a data set of Parquet files in `out`.
 
-    Every finished run is on disk at once. A sweep that was stopped goes on from there when it is called again, a worker
+    What a worker has finished is on disk at once. A sweep that was stopped goes on from there when it is called again, a worker
     that dies loses nothing, and the rows are the same whatever the number of workers.
 
     Parameters
@@ -101,9 +101,9 @@ def sweep(
         left = list({job.key: job.json() for job in jobs if not journal.has(job.key)}.values())
         try:
             with _bar(progress, len(jobs), len(left)) as update:
-                for record in _carried_out(left, client, workers):
-                    journal.add(record)
-                    update()
+                for records in _carried_out(left, client, workers):
+                    journal.add(records)
+                    update(len(records))
         finally:
             journal.fold(jobs)
     finally:
@@ -116,21 +116,29 @@ def run_batch(jobs: list[str]) -> list[str]:
     return [_native.run_job(job) for job in jobs]
 
 
-def _carried_out(jobs: list[str], client: Client | None, workers: int | None) -> Iterator[str]:
-    """The rows of each run, in the order in which the runs are finished."""
+def _batches(jobs: list[str], threads: int) -> list[list[str]]:
+    """The jobs in batches that become smaller towards the end, so that the workers finish together."""
+    batches = []
+    at = 0
+    while at < len(jobs):
+        size = max(1, min(BATCH_MOST, (len(jobs) - at) // (4 * threads)))
+        batches.append(jobs[at : at + size])
+        at += size
+    return batches
+
+
+def _carried_out(jobs: list[str], client: Client | None, workers: int | None) -> Iterator[list[str]]:
+    """The rows of each run, a batch at a time in the order in which batches are finished."""
     if not jobs:
         return
     with _cluster(client, workers, len(jobs)) as cluster:
         from distributed import as_completed
 
         threads = max(1, sum(cluster.nthreads().values()))
-        # Small batches, so that the workers finish together and few runs are repeated when one dies.
-        size = min(BATCH_MOST, max(BATCH_LEAST, len(jobs) // (16 * threads)))
-        batches = [jobs[at : at + size] for at in range(0, len(jobs), size)]
-        futures = cluster.map(run_batch, batches, pure=False, retries=3)
+        futures = cluster.map(run_batch, _batches(jobs, threads), pure=False, retries=3)
         try:
             for future in as_completed(futures):
-                yield from future.result()
+                yield future.result()
                 future.release()
         finally:
             cluster.cancel(futures)
@@ -157,7 +165,7 @@ def _cluster(client: Client | None, workers: int | None, jobs: int) -> Iterator[
 @contextmanager
 def _bar(is_wanted: bool, total: int, left: int) -> Iterator[Any]:
     if not is_wanted:
-        yield lambda: None
+        yield lambda _: None
         return
     from tqdm.auto import tqdm
 

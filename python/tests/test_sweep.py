@@ -47,7 +47,7 @@ def test_a_sweep_goes_on_where_it_was_stopped(tmp_path):
     jobs = load(CELL, {}).jobs([(key, [str(value) for value in values]) for key, values in OVER.items()], 1)
     journal = _native.Journal(parts)
     for job in jobs[:4]:
-        journal.add(_native.run_job(job.json()))
+        journal.add([_native.run_job(job.json())])
     with pytest.raises(RuntimeError, match="in use by another sweep"):
         airpace.sweep(CELL, OVER, out=parts)
     # As if the process had been killed: the journal was not folded into the tables.
@@ -60,13 +60,24 @@ def test_a_sweep_goes_on_where_it_was_stopped(tmp_path):
     assert contents(whole) == contents(parts)
 
 
+@pytest.mark.parametrize(("jobs", "threads"), [(0, 2), (1, 2), (7, 2), (1000, 2), (1000, 64)])
+def test_batches_hold_each_job_once_and_shrink_to_single_ones(jobs, threads):
+    names = [str(number) for number in range(jobs)]
+    batches = _sweep._batches(names, threads)
+    sizes = [len(batch) for batch in batches]
+    assert [name for batch in batches for name in batch] == names
+    assert sizes == sorted(sizes, reverse=True)
+    assert all(size <= _sweep.BATCH_MOST for size in sizes)
+    assert not sizes or sizes[-1] == 1
+
+
 def test_a_killed_worker_loses_nothing(tmp_path, monkeypatch):
     carried_out = _sweep._carried_out
     killed = []
 
     def kill_after_the_first_run(jobs, client, workers):
-        for record in carried_out(jobs, client, workers):
-            yield record
+        for records in carried_out(jobs, client, workers):
+            yield records
             if not killed:
                 killed.append(next(iter(client.run(os.getpid).values())))
                 os.kill(killed[0], signal.SIGKILL)

@@ -63,9 +63,15 @@ impl Journal {
         self.with(|journal| Ok(journal.has(key)))
     }
 
-    /// Adds the rows of a run, as `run_job` returns them; they are on disk when this returns.
-    fn add(&self, py: Python<'_>, record: &str) -> PyResult<()> {
-        py.detach(|| self.with(|journal| journal.add_record(serde_json::from_str(record)?)))
+    /// Adds the rows of runs, each as `run_job` returns them; they are on disk when this returns.
+    fn add(&self, py: Python<'_>, records: Vec<String>) -> PyResult<()> {
+        py.detach(|| {
+            let records = records.iter().map(|record| serde_json::from_str(record));
+            let records = records
+                .collect::<Result<_, _>>()
+                .map_err(|e| failed(&e.into()))?;
+            self.with(|journal| journal.add_records(records))
+        })
     }
 
     /// Writes every run that is there into the tables, and returns how many runs there are.

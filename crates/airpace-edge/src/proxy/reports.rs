@@ -52,6 +52,11 @@ impl<P: Packet> Proxy<P> {
             .and_then(|last| report.slot.checked_sub(last))
             .unwrap_or(1);
         report.sender = station.account.close(now, report.length, slots);
+        // The pacer's debt stands for packets that would wait. But where frames come further apart than
+        // packets wait at the access point, it is the sender that lets them wait.
+        if station.dry_run && is_waiting_for_sender(&report) {
+            report.sender.backlogged = false;
+        }
         report.sender.backlogged |= station.load_bytes.is_some();
         report.sender.marked = station.was_marked();
         report.sender.bypassed = station.is_exempt;
@@ -110,5 +115,18 @@ impl<P: Packet> Proxy<P> {
         let pause = (self.config.slot / 20).max(DECISION_PER_STATION.saturating_mul(stations));
         self.last_decision
             .map_or(Time::ZERO, |last| last.saturating_add(pause))
+    }
+}
+
+/// A packet waits for half a round on average for its frame. If it waits for less than this share of the
+/// time between frames, the station's frames wait for packets instead.
+const WAITED_SHARE: f64 = 0.25;
+
+/// Whether the access point sends what comes without delay, so that frames are as far apart as bursts of
+/// the sender.
+fn is_waiting_for_sender(report: &SlotReport) -> bool {
+    match (report.wait, report.round_s()) {
+        (Some(wait), Some(round_s)) => wait.p50.as_secs_f64() < WAITED_SHARE * round_s,
+        _ => false,
     }
 }

@@ -8,8 +8,7 @@ use airpace_core::packet::Packet;
 use airpace_core::phy::AccessCategory;
 use airpace_core::queue::DropReason;
 use airpace_core::queue::{DualQueue, FqCoDelConfig};
-use airpace_core::report::LevelSource;
-use airpace_core::report::{Allocation, SlotReport};
+use airpace_core::report::{Allocation, LevelSource, SlotReport, WaitSource, WaitingTime};
 use airpace_units::BitRate;
 use airpace_units::{StationId, Time};
 use core::hash::Hasher;
@@ -294,6 +293,40 @@ fn a_start_rate_from_the_law_introduces_a_station_without_waiting_for_it() {
     assert!(proxy.poll_record().is_none());
     proxy.on_report(ms(101), report(1, 0));
     assert_eq!(proxy.poll_record().map(|record| record.at), Some(ms(101)));
+}
+
+/// Whether a station counts as backlogged whose packets would all have waited for the pacer in a dry
+/// run, and waited for so long at the access point in rounds of 5 ms.
+fn is_backlogged_in_dry_run(waited: Duration) -> bool {
+    let mut proxy = connected(ProxyConfig {
+        dry_run: true,
+        ..config(1, Pacing::Fixed(BitRate::from_mbps(1)))
+    });
+    proxy.on_report(ms(100), report(0, 0));
+    fill(&mut proxy, ms(150), 0, 100);
+    stations_served(&mut proxy, ms(150));
+    proxy.on_report(
+        ms(200),
+        SlotReport {
+            wait: Some(WaitingTime {
+                mean: waited,
+                p50: waited,
+                p95: waited,
+                p99: waited,
+                source: WaitSource::BlockAcks,
+            }),
+            ..report(0, 1)
+        },
+    );
+    let last = proxy.last_report(0).expect("it has just come");
+    last.sender.backlogged
+}
+
+#[test]
+fn packets_that_do_not_wait_for_a_frame_are_not_a_backlog_in_a_dry_run() {
+    assert!(is_backlogged_in_dry_run(Duration::from_millis(50)));
+    assert!(is_backlogged_in_dry_run(Duration::from_micros(2_500)));
+    assert!(!is_backlogged_in_dry_run(Duration::from_micros(500)));
 }
 
 /// Two stations under the default law that have reported, and their rates decided, at 100 ms.

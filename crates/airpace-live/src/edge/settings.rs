@@ -13,6 +13,7 @@ pub(super) fn inline(config: &EdgeConfig) -> InlineConfig {
     let mut proxy = control::proxy_config(&config.control, &config.queue, config.l4s);
     if let Pacing::Law(LawConfig::Waterfill(law)) = &mut proxy.pacing {
         law.set_in_line();
+        law.obeyed = !config.dry_run;
     }
     InlineConfig {
         proxy: ProxyConfig {

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::slice;
 
 /// The runs of a sweep. The folder is locked for as long as this lives.
 #[derive(Debug)]
@@ -78,19 +79,22 @@ impl Journal {
     /// The run cannot be written.
     pub fn add(&mut self, outcome: Outcome) -> Result<()> {
         if let (Some(summaries), Some(run)) = (&mut self.summaries, &outcome.run) {
-            summaries.lines.add(run)?;
+            summaries.lines.add(slice::from_ref(run))?;
             summaries.keys.insert(run.key.clone());
         }
-        self.add_record(outcome.record)
+        self.add_records(vec![outcome.record])
     }
 
-    /// Adds a run of which only the rows are known; it is on disk when this returns.
+    /// Adds runs of which only the rows are known; they are on disk when this returns.
     ///
     /// # Errors
-    /// The run cannot be written.
-    pub fn add_record(&mut self, record: RunRecord) -> Result<()> {
-        self.lines.add(&record)?;
-        self.records.insert(record.key.clone(), record);
+    /// The runs cannot be written.
+    pub fn add_records(&mut self, records: Vec<RunRecord>) -> Result<()> {
+        self.lines.add(&records)?;
+        let by_key = records
+            .into_iter()
+            .map(|record| (record.key.clone(), record));
+        self.records.extend(by_key);
         Ok(())
     }
 
@@ -229,12 +233,15 @@ impl Lines {
         Ok((Self { path, file }, values))
     }
 
-    /// Adds a line; it is on disk when this returns.
-    fn add(&mut self, value: &impl Serialize) -> Result<()> {
+    /// Adds a line for each value; they are on disk when this returns.
+    fn add(&mut self, values: &[impl Serialize]) -> Result<()> {
         let context = || format!("writing {}", self.path.display());
-        let mut line = serde_json::to_vec(value).with_context(context)?;
-        line.push(b'\n');
-        self.file.write_all(&line).with_context(context)?;
+        let mut lines = Vec::new();
+        for value in values {
+            serde_json::to_writer(&mut lines, value).with_context(context)?;
+            lines.push(b'\n');
+        }
+        self.file.write_all(&lines).with_context(context)?;
         self.file.sync_data().with_context(context)
     }
 
@@ -264,7 +271,7 @@ mod tests {
         let jobs = jobs(&loaded, &[], 3).unwrap();
         let record = |idx: usize| RunRecord::without_figures(&jobs[idx], Status::Failed, "no");
         let mut journal = Journal::open(&folder, false).unwrap();
-        journal.add_record(record(0)).unwrap();
+        journal.add_records(vec![record(0)]).unwrap();
         assert!(
             Journal::open(&folder, false)
                 .unwrap_err()
@@ -278,7 +285,7 @@ mod tests {
         drop(file);
         let mut journal = Journal::open(&folder, false).unwrap();
         assert_eq!(journal.count(&jobs), 1);
-        journal.add_record(record(2)).unwrap();
+        journal.add_records(vec![record(2)]).unwrap();
         drop(journal);
         let journal = Journal::open(&folder, false).unwrap();
         assert!(journal.has(&jobs[0].key) && !journal.has(&jobs[1].key));

@@ -124,7 +124,7 @@ fn the_data_set_does_not_depend_on_the_order_of_the_runs() {
             let outcome = sweep::attempt(&there, &Stop::default(), &|| Duration::ZERO).unwrap();
             let line = serde_json::to_string(&outcome.record).unwrap();
             journal
-                .add_record(serde_json::from_str(&line).unwrap())
+                .add_records(vec![serde_json::from_str(&line).unwrap()])
                 .unwrap();
         }
         datasets.push(journal.dataset(&jobs).unwrap());

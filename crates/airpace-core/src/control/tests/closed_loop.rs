@@ -3,9 +3,9 @@
 use super::plant::{Plant, SlotView};
 use crate::control::{
     BacklogChange, DualConfig, Goal, Law, LawConfig, LinearConfig, LinearPfConfig, RateController,
-    StreamConfig,
+    StreamConfig, WaterfillConfig,
 };
-use crate::report::SlotReport;
+use crate::report::{SlotReport, WaitSource, WaitingTime};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 
@@ -221,6 +221,55 @@ fn a_bottleneck_before_the_access_point_caps_the_rate() {
         (mean(&slots[250..], |v| v.level) / 32.0 - 1.0).abs() < 0.1,
         "{:?}",
         slots[259]
+    );
+}
+
+/// Granted packets per second over time where the access point gets 1.3 times what it can send, whatever
+/// the law says, so that packets wait there for a quarter of a second.
+fn granted_while_overloaded(obeyed: bool) -> Vec<f64> {
+    let mut plant = Plant::new(&[390.0], 0.1);
+    let mut law = LawConfig::Waterfill(WaterfillConfig {
+        obeyed,
+        ..WaterfillConfig::default()
+    })
+    .build()
+    .expect("its other settings are the defaults");
+    let long = Duration::from_millis(250);
+    let wait = WaitingTime {
+        mean: long,
+        p50: long,
+        p95: long,
+        p99: long,
+        source: WaitSource::BlockAcks,
+    };
+    let most_pps = 64.0 / (200e-6 + 64.0 * 31.6e-6);
+    (0..300)
+        .map(|_| {
+            plant.run_slot_with(law.as_mut(), |_, mut reports| {
+                reports[0].wait = Some(wait);
+                reports[0].sender.backlogged = true;
+                reports
+            });
+            core::mem::replace(&mut plant.stations[0].rate_pps, 1.3 * most_pps)
+        })
+        .collect()
+}
+
+#[test]
+fn a_law_that_is_not_obeyed_neither_drains_a_queue_nor_raises_its_price_for_it() {
+    let obeyed = granted_while_overloaded(true);
+    assert!(
+        obeyed[299] < 0.9 * obeyed[5],
+        "{} after {}",
+        obeyed[299],
+        obeyed[5]
+    );
+    let told = granted_while_overloaded(false);
+    assert!(
+        (told[299] / told[5] - 1.0).abs() < 0.05,
+        "{} after {}",
+        told[299],
+        told[5]
     );
 }
 

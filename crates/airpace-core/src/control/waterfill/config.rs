@@ -41,6 +41,10 @@ pub struct WaterfillConfig {
     /// they come. One answer per frame is then overhead of the round, of which longer frames cause
     /// less; other frames of stations take a share of the time whatever the access point does.
     pub answered: bool,
+    /// Whether packets leave as the law says. In a dry run they do not, and the law did not cause what
+    /// waits at the access point: it drains nothing, looks for no bottleneck before the access point,
+    /// and its price stays that of the aim.
+    pub obeyed: bool,
     /// Weight of a new overhead measurement that differs from the estimate by noise only.
     pub quiet_gain: f64,
     /// Least rate to any station, packets per second: a station that is sent nothing reports
@@ -64,6 +68,7 @@ impl Default for WaterfillConfig {
             frame_overhead: Duration::from_micros(200),
             uplink_part: 1.0,
             answered: false,
+            obeyed: true,
             quiet_gain: 0.15,
             floor_pps: 20.0,
         }

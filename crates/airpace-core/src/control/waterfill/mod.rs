@@ -149,7 +149,11 @@ impl RateController for Waterfill {
         let aimed_s = self.share.map(|share| share.round_s);
         self.overhead.observe(self.roster.states(), aimed_s);
         self.audit.observe(self.roster.states_mut());
-        if let Some(share) = self.share {
+        if !config.obeyed {
+            for station in self.roster.states_mut() {
+                station.forget_queues();
+            }
+        } else if let Some(share) = self.share {
             self.tail
                 .observe(now, &config, self.roster.states(), share.round_s);
         }
@@ -197,7 +201,10 @@ impl RateController for Waterfill {
     fn reconfigure(&mut self, config: &LawConfig) -> bool {
         match config {
             LawConfig::Waterfill(config) if config.validate().is_ok() => {
-                if config.price != self.config.price || config.latency != self.config.latency {
+                if config.price != self.config.price
+                    || config.latency != self.config.latency
+                    || config.obeyed != self.config.obeyed
+                {
                     // What the price has moved to was for the other aim.
                     self.tail = Tail::new(config);
                 }

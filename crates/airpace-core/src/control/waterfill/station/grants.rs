@@ -1,6 +1,7 @@
 //! What a station is granted, and what it can use.
 
-use super::super::backlog::Drain;
+use super::super::backlog::{Backlog, Drain};
+use super::super::elsewhere::Elsewhere;
 use super::super::share::Demand;
 use super::StationEstimate;
 use airpace_units::Time;
@@ -83,6 +84,13 @@ impl StationEstimate {
         if share < STRAIN_SHARE {
             self.strain = STRAIN_KEPT * self.strain + STRAIN_GAIN * share;
         }
+    }
+
+    /// Takes the queue at the access point, and the path before it, for empty: nothing of them follows
+    /// from what was granted.
+    pub(in crate::control::waterfill) fn forget_queues(&mut self) {
+        self.backlog = Backlog::default();
+        self.elsewhere = Elsewhere::default();
     }
 
     /// Notes whether packets wait for the pacer now. Returns whether that changes what the station
