@@ -2,6 +2,7 @@
 
 pub mod claims;
 
+use crate::sensor::USABLE;
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 
@@ -14,7 +15,7 @@ pub enum LevelSource {
     Tsft,
     /// Counters of the radio.
     Counters,
-    /// Receive timestamps of a socket, grouped by gaps.
+    /// Receive timestamps of a socket ([`crate::meter::classifier`]).
     SocketTimestamps,
 }
 
@@ -148,8 +149,9 @@ pub struct SlotReport {
     /// What observed the station. It is not sent over the network: it follows from the way the
     /// report came.
     pub sensor: Sensor,
-    /// How far frames and level can be relied upon, 0 to 1. An agent's count is certain (1); a
-    /// sensor that is not sure reports no frames rather than doubtful ones.
+    /// How far frames and level can be relied upon, 0 to 1. An agent's count by reference or MAC
+    /// timestamp is certain (1); what is not sure reports no frames rather than doubtful ones. Over
+    /// the network an agent only says whether it is sure.
     pub confidence: f64,
     /// What the sender knows; it fills this in on receipt.
     pub sender: SenderView,
@@ -222,6 +224,13 @@ impl SlotReport {
             confidence: 1.0,
             sender: SenderView::default(),
         }
+    }
+
+    /// Whether packets may have come although the report has no frames, because they could not be told
+    /// apart.
+    #[must_use]
+    pub fn is_unsure(&self) -> bool {
+        self.frames == 0 && self.confidence < USABLE
     }
 
     /// Mean packets per frame, the aggregation level μ̃ = P/F; `None` without frames.

@@ -43,6 +43,7 @@ mod row;
 pub mod sensors;
 pub mod steady;
 pub mod step;
+pub mod timestamps;
 pub mod traffic;
 pub mod transport;
 pub mod world;

@@ -9,6 +9,7 @@ use crate::keys::{PrivateKey, PublicKey};
 use airpace_config::quantity::{Rate, Size, Span};
 use airpace_config::schema::Given;
 use airpace_config::{choice, section};
+use airpace_core::meter::Grouping;
 use ipnet::IpNet;
 use std::path::PathBuf;
 
@@ -20,6 +21,26 @@ choice! {
     /// Nothing: it only sends reports to an in-line box, and the station's traffic takes its usual
     /// way. There is no interface, address or route.
     Sensor = "sensor",
+}
+
+choice! {
+    /// How receive timestamps are grouped into frames where no monitor interface shows them.
+    FrameGrouping:
+    /// By a trained classifier, which says when it cannot tell.
+    Trained = "trained",
+    /// Packets less than 65 µs apart are of one frame.
+    FixedGap = "fixed-gap",
+}
+
+impl FrameGrouping {
+    /// What the meter calls it.
+    #[must_use]
+    pub const fn meter(self) -> Grouping {
+        match self {
+            Self::Trained => Grouping::Trained,
+            Self::FixedGap => Grouping::FixedGap,
+        }
+    }
 }
 
 #[expect(
@@ -63,6 +84,8 @@ section! {
         /// Wi-Fi interface of the station, on which mode `sensor` times packets by their headers
         /// while no monitor interface shows frames.
         interface: Option<String> = optional("the interface that leads to the box"),
+        /// How receive timestamps are grouped into frames.
+        grouping: FrameGrouping = default("fixed-gap"),
         /// Length of a slot Δ: one report each, sooner with news and later with few frames. The
         /// proxy follows its own slot.
         slot: Span = default("100 ms", "10 ms", "10 s"),

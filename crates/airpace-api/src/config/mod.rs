@@ -18,7 +18,7 @@ mod output;
 mod paths;
 mod proxy;
 
-pub use agent::{AgentConfig, AgentMode, UplinkConfig};
+pub use agent::{AgentConfig, AgentMode, FrameGrouping, UplinkConfig};
 pub use aim::AimError;
 pub use airpace_config::document::{DocumentError, Override};
 pub use check::{ConfigError, MAX_STATIONS};

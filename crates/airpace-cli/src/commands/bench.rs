@@ -3,6 +3,7 @@
 
 mod ap;
 mod aps;
+mod classifier;
 mod edge;
 mod forged;
 mod frontier;
@@ -39,6 +40,7 @@ const EXAMPLES: &str = "Examples:
   airpace bench ap --schemes fifo,airtime --seconds 10 --json
   airpace bench frontier --quick
   airpace bench sensors --quick
+  airpace bench classifier --quick
   airpace bench mixed
   airpace bench aps --mcs 9,4
   airpace bench forged --check
@@ -119,6 +121,7 @@ enum What {
     Ap(ap::Ap),
     Frontier(frontier::Frontier),
     Sensors(sensors::Sensors),
+    Classifier(classifier::Classifier),
     Mixed(mixed::Mixed),
     Aps(aps::Aps),
     Forged(forged::Forged),
@@ -213,6 +216,7 @@ pub(crate) fn run(args: &Bench) -> anyhow::Result<ExitCode> {
         What::Ap(args) => ap::run(args),
         What::Frontier(args) => frontier::run(args),
         What::Sensors(args) => sensors::run(args),
+        What::Classifier(args) => classifier::run(args),
         What::Mixed(args) => mixed::run(args),
         What::Aps(args) => aps::run(args),
         What::Forged(args) => forged::run(args),

@@ -63,7 +63,8 @@ pub(super) struct Sample {
     pub(super) frames_told: bool,
     /// Packets in the longest frame, if that is known.
     pub(super) longest_frame: Option<f64>,
-    /// Whether a box has observed the station, rather than its agent.
+    /// Whether a box has observed the station, rather than its agent, or the agent could not tell
+    /// frames apart.
     pub(super) is_passive: bool,
     /// Whether a radio near the access point heard the answers to the frames. Frames that were lost
     /// as a whole have none.
@@ -119,7 +120,7 @@ impl Sample {
                 .max(0.0)
                 / length_s,
             frames_told: report.source <= LevelSource::Tsft,
-            is_passive: report.sensor != Sensor::Agent,
+            is_passive: report.sensor != Sensor::Agent || report.is_unsure(),
             is_overheard: report.sensor == Sensor::BlockAck,
             longest_frame: (report.longest_frame > 0).then(|| f64::from(report.longest_frame)),
             wait: report.wait.map(|wait| Wait {
@@ -133,7 +134,7 @@ impl Sample {
 }
 
 impl Sample {
-    /// Whether packets were sent to a station without an agent, and no sensor saw their frames.
+    /// Whether packets were sent to the station, and nothing has told their frames apart.
     pub(super) fn is_unseen(&self) -> bool {
         self.is_passive && self.frames == 0.0 && self.sent_pps.is_some()
     }

@@ -1,7 +1,8 @@
 //! Groups arrivals into frames and counts them.
 
-use super::FrameHints;
+use super::classifier::{Model, TimestampClassifier};
 use super::sequence::{LONGEST_FRAME, Place, mac_distance};
+use super::{FrameHints, Grouping, MeterConfig};
 use crate::report::LevelSource;
 use airpace_units::{BitRate, Time};
 use core::time::Duration;
@@ -118,8 +119,9 @@ impl OpenFrame {
         }
     }
 
-    /// Whether `arrival` belongs to this frame. `gap` is the smallest time between frames.
-    fn takes(&self, arrival: &Arrival, gap: Duration) -> bool {
+    /// Whether `arrival` belongs to this frame. `gap` is the smallest time between frames, and
+    /// `starts_frame` what the classifier says, if its times are all that is known of the arrival.
+    fn takes(&self, arrival: &Arrival, gap: Duration, starts_frame: Option<bool>) -> bool {
         let key = Key::of(&arrival.hints);
         if key != self.key {
             return false;
@@ -127,13 +129,18 @@ impl OpenFrame {
         let is_recent = arrival.at.saturating_since(self.first) < REFERENCE_AGE;
         match key {
             Key::Single => false,
-            Key::Gap => arrival.at.saturating_since(self.last) < gap,
+            Key::Gap => is_recent && !starts_frame.unwrap_or_else(|| self.is_apart(arrival, gap)),
             Key::Tsft(_) => is_recent,
             Key::Ampdu(_) => is_recent && self.may_share_ampdu(arrival),
             Key::Unnumbered => {
                 is_recent && self.may_share_ampdu(arrival) && self.follows(arrival, gap)
             }
         }
+    }
+
+    /// Whether `arrival` comes at least `gap` after the latest.
+    fn is_apart(&self, arrival: &Arrival, gap: Duration) -> bool {
+        arrival.at.saturating_since(self.last) >= gap
     }
 
     /// Whether `arrival` can be in the same A-MPDU as the MPDUs of this frame, if the reference is
@@ -303,6 +310,16 @@ impl Tally {
         }
     }
 
+    /// The same counts without frames and what follows from them.
+    pub(super) fn without_frames(&self) -> Self {
+        Self {
+            active: self.active,
+            late: self.late,
+            bytes: self.bytes,
+            ..Self::default()
+        }
+    }
+
     /// MPDUs of the counted frames, and packets in them. Holes are assumed to hold as many packets
     /// per MPDU as the MPDUs received.
     pub(super) fn mpdus_and_packets(&self) -> (u32, u32) {
@@ -330,6 +347,8 @@ impl Tally {
 #[derive(Clone, Debug)]
 pub(super) struct FrameMeter {
     gap: Duration,
+    /// Groups arrivals of which only the times are known, unless the gap alone does.
+    classifier: Option<TimestampClassifier>,
     open: Option<OpenFrame>,
     /// First transmissions in the previous sample.
     previous: u32,
@@ -347,9 +366,11 @@ const OTHER_RATE: f64 = 1.4;
 const OTHER_FRAMES: u32 = 3;
 
 impl FrameMeter {
-    pub(super) fn new(gap: Duration) -> Self {
+    pub(super) fn new(config: &MeterConfig) -> Self {
+        let is_trained = config.grouping == Grouping::Trained;
         Self {
-            gap,
+            gap: config.frame_gap,
+            classifier: is_trained.then(|| TimestampClassifier::new(Model::TRAINED)),
             open: None,
             previous: 0,
             tally: Tally::default(),
@@ -371,9 +392,14 @@ impl FrameMeter {
 
     pub(super) fn on_arrival(&mut self, arrival: &Arrival) {
         self.tally.active = true;
+        let starts_frame = self
+            .classifier
+            .as_mut()
+            .filter(|_| Key::of(&arrival.hints) == Key::Gap)
+            .map(|classifier| classifier.observe(arrival.at).starts_frame);
         if !self
             .open
-            .is_some_and(|frame| frame.takes(arrival, self.gap))
+            .is_some_and(|frame| frame.takes(arrival, self.gap, starts_frame))
         {
             self.finish();
         }
@@ -387,7 +413,7 @@ impl FrameMeter {
     pub(super) fn close(&mut self, now: Time) -> Tally {
         if self
             .open
-            .is_some_and(|frame| now.saturating_since(frame.last) >= self.gap)
+            .is_some_and(|frame| now.saturating_since(frame.last) >= self.longest_gap(&frame))
         {
             self.finish();
         }
@@ -396,6 +422,25 @@ impl FrameMeter {
         }
         (self.slower, self.faster) = (0, 0);
         core::mem::take(&mut self.tally)
+    }
+
+    /// The longest gap within a frame.
+    fn longest_gap(&self, frame: &OpenFrame) -> Duration {
+        match &self.classifier {
+            Some(classifier) if frame.key == Key::Gap => classifier.longest_gap().max(self.gap),
+            _ => self.gap,
+        }
+    }
+
+    /// How far the frames of `tally` can be relied upon, 0 to 1. References and MAC timestamps are
+    /// certain.
+    pub(super) fn confidence(&self, tally: &Tally) -> f64 {
+        match &self.classifier {
+            Some(classifier) if tally.source == Some(LevelSource::SocketTimestamps) => {
+                classifier.confidence()
+            }
+            _ => 1.0,
+        }
     }
 
     fn finish(&mut self) {

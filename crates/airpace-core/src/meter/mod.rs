@@ -6,8 +6,9 @@
 //! - [`Meter::on_packet`]: authenticated messages of the tunnel. They give losses, late packets,
 //!   bytes and delay, and also frames and levels in a slot without MPDUs from a monitor.
 //!
-//! Frames are distinguished by A-MPDU reference, otherwise by MAC timestamp, otherwise by gaps
-//! between arrivals. References repeat on radios that count them in few bits. Therefore MPDUs with
+//! Frames are distinguished by A-MPDU reference, otherwise by MAC timestamp, otherwise by the times
+//! of arrivals: by a fixed gap, or by a trained [`classifier`] ([`Grouping`]). Where the classifier
+//! cannot tell, the report has no frames and a confidence below [`USABLE`]. References repeat on radios that count them in few bits. Therefore MPDUs with
 //! the same reference must also agree in traffic identifier, block-ack window and, within the
 //! airtime of what lies between them, MAC timestamps. The level of a slot is the number of first transmissions per frame that
 //! carried any:
@@ -25,6 +26,7 @@
 //!
 //! The memory is fixed, whatever arrives.
 
+pub mod classifier;
 mod delay;
 mod frames;
 mod sequence;
@@ -34,6 +36,7 @@ mod tests;
 
 use crate::phy::AccessCategory;
 use crate::report::{LevelSource, SenderView, Sensor, SlotReport};
+use crate::sensor::USABLE;
 use crate::wire::ieee80211::DataHeader;
 use crate::wire::radiotap::Radiotap;
 use airpace_units::{BitRate, StationId, Time};
@@ -42,8 +45,7 @@ pub(crate) use delay::DelayMeter;
 use frames::{Arrival, FrameMeter, Tally};
 use sequence::{MacWindow, Place, TunnelWindow};
 
-/// Arrivals closer than this belong to one frame, if the radio reports neither reference nor
-/// timestamp.
+/// Arrivals closer than this belong to one frame under [`Grouping::FixedGap`].
 ///
 /// The packets of an A-MPDU are handed over together at its end, within microseconds. The next
 /// frame to the same station ends no sooner than a SIFS (16 µs), a block acknowledgement (32 µs),
@@ -51,12 +53,26 @@ use sequence::{MacWindow, Place, TunnelWindow};
 /// from both.
 pub const FRAME_GAP: Duration = Duration::from_micros(65);
 
+/// How arrivals are grouped into frames if the radio reports neither reference nor timestamp.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Grouping {
+    /// By the trained [`classifier`], which says when it cannot tell.
+    Trained,
+    /// By [`MeterConfig::frame_gap`] alone.
+    #[default]
+    FixedGap,
+}
+
 /// Parameters of a [`Meter`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MeterConfig {
     /// The station that reports.
     pub station: StationId,
-    /// Arrivals closer than this belong to one frame. Default [`FRAME_GAP`].
+    /// How arrivals are grouped into frames where only their times are known. Default
+    /// [`Grouping::FixedGap`].
+    pub grouping: Grouping,
+    /// Arrivals closer than this belong to one frame under [`Grouping::FixedGap`], or if the radio
+    /// reports A-MPDU status without a reference. Default [`FRAME_GAP`].
     pub frame_gap: Duration,
 }
 
@@ -66,6 +82,7 @@ impl MeterConfig {
     pub const fn new(station: StationId) -> Self {
         Self {
             station,
+            grouping: Grouping::FixedGap,
             frame_gap: FRAME_GAP,
         }
     }
@@ -177,9 +194,9 @@ impl Meter {
             config,
             slot: 0,
             slot_start: start,
-            mac: FrameMeter::new(config.frame_gap),
+            mac: FrameMeter::new(&config),
             mac_windows: [MacWindow::default(); TIDS],
-            tunnel: FrameMeter::new(config.frame_gap),
+            tunnel: FrameMeter::new(&config),
             tunnel_window: TunnelWindow::default(),
             delay: DelayMeter::new(),
             bytes: 0,
@@ -246,7 +263,7 @@ impl Meter {
     /// Forgets the MPDUs of the slot that runs, which cannot be trusted: the slot is told from the
     /// messages of the tunnel.
     pub fn discard_mpdus(&mut self) {
-        self.mac = FrameMeter::new(self.config.frame_gap);
+        self.mac = FrameMeter::new(&self.config);
         self.mac_windows = [MacWindow::default(); TIDS];
     }
 
@@ -286,12 +303,26 @@ impl Meter {
     /// A frame of which packets may still arrive belongs to the next slot as a whole. A packet
     /// counts as lost if it was missing at the end of the previous slot and still is, or if 4096
     /// later ones arrived.
+    ///
+    /// If only the times of arrivals are known and do not show the frames, the report has none, and a
+    /// confidence below [`USABLE`]; losses, bytes and waiting times are those of the slot.
     pub fn close_slot(&mut self, now: Time) -> SlotReport {
         let (mac, tunnel) = (self.mac.close(now), self.tunnel.close(now));
         let monitored = mac.active;
-        let tally = if monitored { mac } else { tunnel };
+        let (tally, feed) = if monitored {
+            (mac, &self.mac)
+        } else {
+            (tunnel, &self.tunnel)
+        };
+        let confidence = feed.confidence(&tally);
         self.source = tally.source.unwrap_or(self.source);
-        let mut report = self.report(now, &tally);
+        let seen = if confidence < USABLE {
+            tally.without_frames()
+        } else {
+            tally
+        };
+        let mut report = self.report(now, &seen);
+        report.confidence = confidence;
         if !tunnel.active {
             (report.bytes, report.late) = (mac.bytes, mac.late);
         }

@@ -145,8 +145,13 @@ impl Transmitter {
             .map(|&p| (p, true))
             .chain(fresh.iter().map(|&p| (p, false)));
         self.reference += 1;
-        // A frame ends at least 140 µs after the one before; each MPDU takes 32 µs more.
-        self.now += Duration::from_micros(140 + 32 * (again.len() + fresh.len()) as u64);
+        // A frame ends at least 140 µs after the one before; each MPDU takes 32 µs more. Without the
+        // irregularity of back-off, timestamps would look like those of a timer.
+        let back_off = match self.trace.view {
+            View::Socket => 9 * u64::from(self.draw.below(16)),
+            _ => 0,
+        };
+        self.now += Duration::from_micros(140 + back_off + 32 * (again.len() + fresh.len()) as u64);
         let frame_lost = self.draw.chance(self.trace.frame_loss);
         let mut heard_fresh = false;
         for (i, (packet, retry)) in mpdus.enumerate() {
@@ -356,8 +361,12 @@ fn reports_contain_source_rate_round_and_delay() {
         assert_eq!(report.length, Duration::from_millis(100));
         let rate = report.phy_rate_bps().map(|bps| (bps / 1e6).round());
         assert_eq!(rate, (view != View::Socket).then_some(390.0));
-        // A frame every 140 + 10 · 32 µs.
-        assert!((report.round_s().unwrap() - 460e-6).abs() < 1e-9);
+        // A frame every 140 + 10 · 32 µs, and a back-off of 67.5 µs on average.
+        let (round_s, tolerance_s) = match view {
+            View::Socket => (527.5e-6, 15e-6),
+            _ => (460e-6, 1e-9),
+        };
+        assert!((report.round_s().unwrap() - round_s).abs() < tolerance_s);
         assert!(report.wait.unwrap().p99 <= Duration::from_micros(2));
         crate::wire::report::decode(StationId(1), &crate::wire::report::encode(report)).unwrap();
     }
@@ -694,4 +703,64 @@ proptest! {
             }
         }
     }
+}
+
+/// The report of the tenth slot of 100 ms in which bursts of `packets` packets arrive every `us`
+/// microseconds, shifted by what `shift` says of their number.
+fn tenth_slot(
+    grouping: Grouping,
+    packets: u64,
+    (within_us, us): (u64, u64),
+    shift: impl Fn(u64) -> u64,
+) -> SlotReport {
+    let config = MeterConfig {
+        grouping,
+        ..MeterConfig::new(StationId(0))
+    };
+    let mut meter = Meter::new(config, Time::ZERO);
+    let mut slot_end = Time::from_millis(100);
+    let mut reports = Vec::new();
+    let mut sequence = 0;
+    for burst in 0..1_000_000 / us {
+        for k in 0..packets {
+            let at = 1_000 + burst * us + shift(burst) + k * within_us;
+            if Time::from_micros(at) >= slot_end {
+                reports.push(meter.close_slot(slot_end));
+                slot_end += Duration::from_millis(100);
+            }
+            meter.on_packet(&packet(sequence, at));
+            sequence += 1;
+        }
+    }
+    reports.swap_remove(8)
+}
+
+/// A shift that looks like back-off: one of 16 slots of 9 µs, by the mixing function of SplitMix64.
+fn back_off(burst: u64) -> u64 {
+    let mixed = burst.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    9 * (mixed >> 60)
+}
+
+#[test]
+fn frames_whose_packets_arrive_one_by_one_are_divided_by_the_fixed_gap_only() {
+    let report = |grouping| tenth_slot(grouping, 8, (90, 3_000), back_off);
+    let (trained, fixed) = (report(Grouping::Trained), report(Grouping::FixedGap));
+    // The classifier is right or says that it cannot tell.
+    let is_near = |level: f64| (level / 8.0 - 1.0).abs() < 0.1;
+    assert!(trained.is_unsure() || trained.level().is_some_and(is_near));
+    assert_eq!((fixed.level(), fixed.confidence), (Some(1.0), 1.0));
+}
+
+#[test]
+fn a_slot_whose_frames_cannot_be_told_apart_keeps_its_bytes_and_has_no_frames() {
+    // A timer that fetches packets once a millisecond.
+    let report = tenth_slot(Grouping::Trained, 6, (1, 1_000), |_| 0);
+    assert!(report.is_unsure(), "{}", report.confidence);
+    assert_eq!(
+        (report.frames, report.mpdus, report.packets, report.span),
+        (0, 0, 0, None)
+    );
+    assert_eq!(report.source, LevelSource::SocketTimestamps);
+    assert!(report.bytes > 50_000, "{}", report.bytes);
 }

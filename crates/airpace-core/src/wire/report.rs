@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 0 | version u8 |
 //! | 1 | bits 0–1 source of the level, bit 2 set with frames, bit 3 set with waiting times, bits 4–5 their
-//! source; the rest zero |
+//! source, bit 6 set if frames could not be told apart; the rest zero |
 //! | 2 | packets lost u16, late u16 (65535: that many or more) |
 //! | 6 | packets in the longest frame u16 (65535: that many or more) |
 //! | 8 | slot number u64 |
@@ -35,6 +35,7 @@ const HAS_FRAMES: u8 = 0x04;
 const HAS_WAIT: u8 = 0x08;
 const WAIT_SOURCE: u8 = 0x30;
 const WAIT_SOURCE_SHIFT: u32 = 4;
+const UNSURE: u8 = 0x40;
 
 /// Unit of the time between the first and the last frame.
 const EXTENT_STEP_NS: u64 = 100;
@@ -71,8 +72,8 @@ pub enum ReportError {
     #[error("the length of the slot is zero")]
     NoLength,
     /// Frames, MPDUs and packets contradict each other: each frame has at least one MPDU and each
-    /// MPDU at least one packet.
-    #[error("the report has more frames than MPDUs or more MPDUs than packets")]
+    /// MPDU at least one packet, and there are none where frames could not be told apart.
+    #[error("the report's counts of frames, MPDUs and packets contradict each other")]
     Counts,
     /// Times are given without frames, missing with frames, or beyond [`Time::MAX`].
     #[error("frame times contradict the number of frames")]
@@ -86,8 +87,8 @@ pub enum ReportError {
     Wait,
 }
 
-/// Encodes a report without `report.station`, `report.sensor`, `report.confidence` and
-/// `report.sender`.
+/// Encodes a report without `report.station`, `report.sensor` and `report.sender`. Of
+/// `report.confidence` it says whether frames could be told apart.
 #[must_use]
 pub fn encode(report: &SlotReport) -> [u8; REPORT_BYTES] {
     let mut out = Writer {
@@ -129,7 +130,8 @@ fn flags(report: &SlotReport) -> u8 {
         .expect("every source is listed");
     let frames = if report.span.is_some() { HAS_FRAMES } else { 0 };
     // Four sources, and three of waiting times, fit into two bits each.
-    source as u8 | frames | report.wait.as_ref().map_or(0, wait_flags)
+    let unsure = if report.is_unsure() { UNSURE } else { 0 };
+    source as u8 | frames | unsure | report.wait.as_ref().map_or(0, wait_flags)
 }
 
 fn wait_flags(wait: &WaitingTime) -> u8 {
@@ -180,6 +182,7 @@ pub fn decode(station: StationId, bytes: &[u8]) -> Result<SlotReport, ReportErro
         || mpdus > packets
         || (frames == 0 && packets > 0)
         || (frames == 0 && longest_frame > 0)
+        || (frames > 0 && fields.flags & UNSURE != 0)
     {
         return Err(ReportError::Counts);
     }
@@ -205,7 +208,7 @@ pub fn decode(station: StationId, bytes: &[u8]) -> Result<SlotReport, ReportErro
         source: SOURCES[usize::from(fields.flags & SOURCE)],
         // Only agents encode reports.
         sensor: Sensor::Agent,
-        confidence: 1.0,
+        confidence: f64::from(fields.flags & UNSURE == 0),
         sender: SenderView::default(),
     })
 }
@@ -238,7 +241,7 @@ impl Fields {
         if version != VERSION {
             return Err(ReportError::Version(version));
         }
-        if flags & !(SOURCE | HAS_FRAMES | HAS_WAIT | WAIT_SOURCE) != 0 {
+        if flags & !(SOURCE | HAS_FRAMES | HAS_WAIT | WAIT_SOURCE | UNSURE) != 0 {
             return Err(ReportError::Reserved);
         }
         Self::read_numbers(flags, cursor).ok_or(wrong_length)

@@ -15,7 +15,7 @@ mod plain;
 mod tests;
 
 use acks::{AckGather, Held};
-use airpace_core::meter::{FrameHints, Meter, MeterConfig, Received};
+use airpace_core::meter::{FrameHints, Grouping, Meter, MeterConfig, Received};
 use airpace_core::pace::{PaceConfig, Pacer};
 use airpace_core::packet::Packet;
 use airpace_core::phy::AccessCategory;
@@ -51,6 +51,9 @@ pub struct AgentConfig {
     /// Length of the first slot, so that the agents of a simulation can report out of step. Default
     /// [`AgentConfig::slot`].
     pub first_slot: Duration,
+    /// How receive timestamps are grouped into frames where no monitor interface shows them. Default
+    /// [`Grouping::FixedGap`].
+    pub grouping: Grouping,
     /// Whether slots adapt: one is cut, and reported at once, when the PHY rate has changed or
     /// packets wait far longer than before; one that has too few frames to tell anything is
     /// extended to at most four times its length. Default yes.
@@ -79,6 +82,7 @@ impl Default for AgentConfig {
             station: StationId(0),
             slot,
             first_slot: slot,
+            grouping: Grouping::FixedGap,
             adapts_slots: true,
             uplink_rate: None,
             gather_acks: Duration::from_millis(5),
@@ -193,7 +197,13 @@ impl<P: UplinkPacket> Agent<P> {
             extensions: 0,
             last_frames: None,
             address: None,
-            meter: Meter::new(MeterConfig::new(config.station), now),
+            meter: Meter::new(
+                MeterConfig {
+                    grouping: config.grouping,
+                    ..MeterConfig::new(config.station)
+                },
+                now,
+            ),
             guard: MonitorGuard::default(),
             session: None,
             plain_packets: 0,

@@ -163,7 +163,8 @@ impl Observer {
     }
 
     /// Takes the report of the agent on a station. Returns it, completed and numbered, if the agent
-    /// speaks for the station; `None` while another sensor does.
+    /// speaks for the station; `None` while another sensor does, or if the agent could not tell frames
+    /// apart.
     ///
     /// # Errors
     /// The report repeats the one before, or there is no such station.
@@ -177,6 +178,14 @@ impl Observer {
             return Err(RefusedReport);
         };
         observed.agent.take(now, self.slot, &report)?;
+        if report.is_unsure() {
+            // Arrivals did not tell the agent's frames apart, so the box's own sensors know more.
+            observed.agent.distrust();
+            if observed.ladder.current() == Sensor::Agent {
+                observed.ladder.turn_to(Sensor::None);
+            }
+            return Ok(None);
+        }
         let current = observed.ladder.current();
         if current != Sensor::Agent && !observed.agent.takes_over(current) {
             return Ok(None);

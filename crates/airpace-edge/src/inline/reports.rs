@@ -95,6 +95,11 @@ impl AgentReports {
         self.in_a_row >= if has_level { REPORTS_TO_TAKE_OVER } else { 1 }
     }
 
+    /// The last report tells nothing of frames, so the reports that count begin anew.
+    pub(super) const fn distrust(&mut self) {
+        self.in_a_row = 0;
+    }
+
     /// Whether the agent has reported recently, for slots of the box of length `slot`.
     pub(super) fn is_present(&self, now: Time, slot: Duration) -> bool {
         let Some((_, heard_at)) = self.last else {

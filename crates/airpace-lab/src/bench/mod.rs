@@ -2,6 +2,7 @@
 
 pub mod ap;
 pub mod aps;
+pub mod classifier;
 pub mod datapath;
 pub mod edge;
 pub mod emulator;

@@ -37,6 +37,7 @@ impl PacketAgent {
             station: StationId(0),
             slot,
             first_slot: slot,
+            grouping: config.grouping.meter(),
             adapts_slots: true,
             uplink_rate: config.uplink.rate.map(|rate| rate.0),
             gather_acks: config.uplink.gather_acks.0,

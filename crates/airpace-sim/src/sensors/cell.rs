@@ -7,7 +7,7 @@ use crate::world::{
     ChannelConfig, FlowConfig, NodeId, Outcome, ProxyConfig, Record, TcpConfig, Traffic,
     WireConfig, World, WorldConfig, WorldError,
 };
-use airpace_core::phy::{GuardInterval, Standard, TxRate, Width, mpdu_bytes, subframe_bytes};
+use airpace_core::phy::{mpdu_bytes, subframe_bytes};
 use airpace_edge::proxy::Pacing;
 use airpace_units::{BitRate, StationId};
 use core::time::Duration;
@@ -18,8 +18,6 @@ const BOX: NodeId = NodeId(1);
 const ACCESS_POINT: NodeId = NodeId(2);
 const STATIONS: u32 = 3;
 
-/// MCS of every third station.
-const MCS: [u8; 3] = [9, 4, 2];
 /// IP bytes of a full segment.
 const PACKET_BYTES: u32 = 1_500;
 /// Airtime of a frame without its packets, and of the uplink frame that answers it, seconds. They
@@ -36,7 +34,7 @@ pub(super) struct Truth {
     pub(super) round_s: f64,
 }
 
-pub(super) fn run(trial: &Trial) -> Result<Outcome, WorldError> {
+pub(crate) fn run(trial: &Trial) -> Result<Outcome, WorldError> {
     let mut world = World::new(network(trial)?)?;
     world.run();
     Ok(world.outcome())
@@ -63,7 +61,7 @@ pub(super) fn truth(outcome: &Outcome, station: u32) -> Truth {
 
 /// The frames to a station that arrived. After a collision a frame is composed anew, of what it had
 /// and what has come since, so its packets are new to the station although they are retransmissions.
-fn downlink(outcome: &Outcome, station: u32) -> impl Iterator<Item = &FrameRecord> {
+pub(crate) fn downlink(outcome: &Outcome, station: u32) -> impl Iterator<Item = &FrameRecord> {
     outcome
         .frames
         .iter()
@@ -75,20 +73,13 @@ fn downlink(outcome: &Outcome, station: u32) -> impl Iterator<Item = &FrameRecor
         })
 }
 
-/// Rate of a station's data, both ways.
-pub(super) fn rate(station: u32) -> TxRate {
-    let mcs = MCS[station as usize % MCS.len()];
-    TxRate::new(Standard::Vht, Width::Mhz80, 1, mcs, GuardInterval::Ns800)
-        .expect("these rates exist at 80 MHz")
-}
-
 /// Packets per second of each station at which frames should have the trial's level, if every
 /// station's frame is followed by one of acknowledgements.
 fn paced_pps(trial: &Trial) -> f64 {
     let bits = 8.0 * f64::from(subframe_bytes(mpdu_bytes(PACKET_BYTES)));
     let mut round_s = 0.0;
     for station in 0..trial.stations {
-        let packet_s = bits / rate(station).rate().as_bps_f64();
+        let packet_s = bits / trial.rate(station).rate().as_bps_f64();
         round_s += FRAME_OVERHEAD_S + UPLINK_S + trial.level * packet_s;
     }
     trial.level / round_s
@@ -100,7 +91,7 @@ fn network(trial: &Trial) -> Result<WorldConfig, WorldError> {
         (0..trial.stations)
             .map(|i| StationConfig {
                 loss: trial.loss,
-                ..StationConfig::new(rate(i))
+                ..StationConfig::new(trial.rate(i))
             })
             .collect(),
     );

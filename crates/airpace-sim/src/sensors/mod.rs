@@ -22,10 +22,11 @@
 //! ```
 
 mod bursts;
-mod cell;
+pub(crate) mod cell;
 mod radio;
 
 use crate::world::WorldError;
+use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
 use airpace_core::report::{Sensor, SlotReport};
 use airpace_units::Time;
 use core::time::Duration;
@@ -103,9 +104,11 @@ impl Default for Hearing {
 /// One cell, and what is observed of it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Trial {
-    /// Stations, of which every third has the same rate: VHT at 80 MHz with one stream and MCS 9, 4
-    /// and 2.
+    /// Stations, of which every third has the same rate.
     pub stations: u32,
+    /// The rates of three stations in a row, both ways. Default VHT at 80 MHz with one stream and
+    /// MCS 9, 4 and 2.
+    pub rates: [TxRate; 3],
     /// TCP downloads of each station.
     pub flows: u32,
     /// Packets per frame at which the pacing aims. What comes of it is the row's `true_level`.
@@ -125,8 +128,10 @@ pub struct Trial {
 impl Default for Trial {
     /// One station with one download.
     fn default() -> Self {
+        let rate = |mcs| TxRate::new(Standard::Vht, Width::Mhz80, 1, mcs, GuardInterval::Ns800);
         Self {
             stations: 1,
+            rates: [9, 4, 2].map(|mcs| rate(mcs).expect("these rates exist at 80 MHz")),
             flows: 1,
             level: 20.0,
             client: Client::Delayed,
@@ -172,6 +177,10 @@ impl SensorRow {
 }
 
 impl Trial {
+    fn rate(&self, station: u32) -> TxRate {
+        self.rates[station as usize % self.rates.len()]
+    }
+
     /// Runs the cell and returns what each sensor that needs no agent says about each station.
     ///
     /// # Errors

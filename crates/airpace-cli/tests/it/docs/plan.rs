@@ -125,6 +125,8 @@ pub(super) const RULES: &[(&str, &str, Way)] = &[
         "airpace sim sweep scenarios/runaway.toml*",
         Not(LONG),
     ),
+    ("", "airpace bench classifier --seed * --train *", Not(LONG)),
+    ("", "airpace bench classifier*", Way::Help),
     ("", "airpace sim sweep *…*", Not(PATTERN)),
     ("", "airpace reproduce …*", Not(PATTERN)),
     ("", "airpace sim run --json", Way::Help),

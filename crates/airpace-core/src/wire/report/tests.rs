@@ -53,9 +53,26 @@ fn empty() -> SlotReport {
 
 #[test]
 fn reports_round_trip() {
-    for report in [report(), empty()] {
+    let unsure = SlotReport {
+        confidence: 0.0,
+        ..empty()
+    };
+    for report in [report(), empty(), unsure] {
         assert_eq!(decode(StationId(3), &encode(&report)), Ok(report));
     }
+}
+
+#[test]
+fn frames_that_could_not_be_told_apart_are_not_counted() {
+    let mut bytes = encode(&report());
+    bytes[1] |= 0x40;
+    assert_eq!(decode(StationId(0), &bytes), Err(ReportError::Counts));
+    // A level of which an agent is not quite sure is usable.
+    let sure = encode(&SlotReport {
+        confidence: 0.7,
+        ..report()
+    });
+    assert_eq!(decode(StationId(3), &sure), Ok(report()));
 }
 
 #[test]
@@ -166,7 +183,7 @@ fn other_layouts_are_refused() {
         decode(StationId(0), &bytes)
     };
     assert_eq!(changed(0, 1), Err(ReportError::Version(1)));
-    assert_eq!(changed(1, 0x40), Err(ReportError::Reserved));
+    assert_eq!(changed(1, 0x80), Err(ReportError::Reserved));
     assert_eq!(changed(1, 0x3c), Err(ReportError::Wait));
     assert_eq!(
         decode(StationId(0), &good[..71]),

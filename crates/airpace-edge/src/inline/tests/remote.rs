@@ -372,6 +372,33 @@ fn an_agent_that_falls_silent_gives_way_to_the_other_sensors() {
 }
 
 #[test]
+fn an_agent_that_cannot_tell_frames_apart_gives_way_to_the_other_sensors() {
+    let mut cell = Cell::new(&[(PHONE, BSSID)]);
+    for slot in 0..30 {
+        cell.run(ms(100 * slot), ms(100 * (slot + 1)), true);
+        let report = if slot < 15 {
+            agent_report(slot)
+        } else {
+            SlotReport {
+                slot,
+                confidence: 0.0,
+                ..SlotReport::silent(StationId(77), Duration::from_millis(100))
+            }
+        };
+        let now = ms(100 * (slot + 1));
+        assert!(cell.inline.on_report(now, PHONE, report));
+        if slot == 14 {
+            let seen = sensors(&cell.reports(PHONE));
+            assert_eq!(seen.last(), Some(&Sensor::Agent));
+        }
+    }
+    let reports = cell.reports(PHONE);
+    let last = reports.last().expect("there are reports");
+    assert_eq!(last.sensor, Sensor::BlockAck);
+    assert!(last.frames > 0);
+}
+
+#[test]
 fn an_agent_takes_over_from_a_sensor_with_levels_after_three_reports() {
     let mut cell = Cell::new(&[(PHONE, BSSID)]);
     cell.run(ms(0), ms(2_000), true);
