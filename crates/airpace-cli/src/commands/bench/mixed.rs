@@ -16,7 +16,7 @@ use std::process::ExitCode;
 #[command(after_help = EXAMPLES)]
 pub(super) struct Mixed {
     /// Duration of the load of each arm.
-    #[arg(long, default_value = "13 s")]
+    #[arg(long, default_value = "34 s")]
     load: Span,
     /// Beginning of the load that the figures leave out.
     #[arg(long, default_value = "4 s")]

@@ -85,11 +85,16 @@ impl WaterfillConfig {
     /// would lose airtime to those below it.
     const IN_LINE_LONGEST_SHARE: f64 = 0.9;
 
+    /// Part of the price of delay that a box in the wire asks for. Acknowledgements that nobody gathers
+    /// take a frame of their own for each round, so longer rounds gain more than with agents.
+    const IN_LINE_PRICE: f64 = 0.8;
+
     /// Adapts the configuration to a box in the wire, which nothing on the stations helps with their
     /// acknowledgements.
     pub fn set_in_line(&mut self) {
         self.longest_share = Self::IN_LINE_LONGEST_SHARE;
         self.uplink_part = Self::IN_LINE_UPLINK_PART;
+        self.price *= Self::IN_LINE_PRICE;
         self.answered = true;
     }
 

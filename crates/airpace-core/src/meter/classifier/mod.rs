@@ -16,6 +16,10 @@ mod history;
 #[cfg(test)]
 mod tests;
 mod tree;
+#[expect(
+    clippy::approx_constant,
+    reason = "thresholds of logarithms of small numbers look like them"
+)]
 mod weights;
 mod window;
 
