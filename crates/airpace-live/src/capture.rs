@@ -6,6 +6,7 @@ use airpace_net::netlink::Netlink;
 use airpace_net::packet::PacketSocket;
 use airpace_net::udp::ReceiveBatch;
 use anyhow::{Context as _, bail};
+use std::io::ErrorKind;
 
 /// Size of the kernel's buffer of captured frames in bytes: some hundred milliseconds of a fast
 /// network.
@@ -129,7 +130,11 @@ impl Monitor {
         if !self.lost {
             self.lost = true;
             let (interface, without) = (&self.name, self.without);
-            tracing::warn!(event = "monitor-gone", %interface, %error, "the monitor interface is gone: {without}");
+            let what = match error.kind() {
+                ErrorKind::NetworkDown => "down",
+                _ => "gone",
+            };
+            tracing::warn!(event = "monitor-gone", %interface, %error, "the monitor interface is {what}: {without}");
         }
     }
 

@@ -94,12 +94,51 @@ pub enum BridgeError {
         /// Name of the port.
         port: String,
     },
+    /// A port is in a bridge that not all of them are in.
+    #[error(
+        "{port} is a port of {bridge}, and not all of the others are; put them all into it \
+         (ip link set … master {bridge}), or take {port} out: ip link set {port} nomaster"
+    )]
+    InBridge {
+        /// Name of the port.
+        port: String,
+        /// Name of its bridge.
+        bridge: String,
+    },
     /// The addresses of the interfaces cannot be listed.
     #[error("cannot list the addresses of the interfaces: {0}")]
     Addresses(#[source] io::Error),
     /// The kernel refused an operation.
     #[error(transparent)]
     Link(#[from] LinkError),
+}
+
+/// The bridge that all of these ports are in, in the calling thread's namespace; `None` if none of them
+/// is in a bridge.
+///
+/// # Errors
+/// A port does not exist, or is in a bridge that not all of them are in.
+pub fn common_bridge(ports: &[&str]) -> Result<Option<String>, BridgeError> {
+    let mut link = Netlink::open()?;
+    let mut masters = Vec::new();
+    for &port in ports {
+        masters.push(link.port(port)?.master);
+    }
+    let Some((&port, index)) = ports
+        .iter()
+        .zip(&masters)
+        .find_map(|(port, master)| Some((port, (*master)?)))
+    else {
+        return Ok(None);
+    };
+    let bridge = link.name_of(index)?;
+    if masters.iter().all(|master| *master == Some(index)) {
+        return Ok(Some(bridge));
+    }
+    Err(BridgeError::InBridge {
+        port: port.to_owned(),
+        bridge,
+    })
 }
 
 impl BridgeState {

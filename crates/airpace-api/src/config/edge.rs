@@ -42,7 +42,7 @@ section! {
         /// Interface towards the wired network.
         wan: String = required("eth0"),
         /// An existing bridge that the ports are in, or are to join.
-        bridge: Option<String> = optional("a bridge `airpace-br` is made, or `airpace-br1` and so on if the name is taken, and deleted at the end"),
+        bridge: Option<String> = optional("the one that the ports are in; else a bridge `airpace-br` is made, or `airpace-br1` and so on if the name is taken, and deleted at the end"),
         /// Whether a bridge that was made stays after the end, so that traffic continues.
         keep_bridge: bool = default("false"),
         /// How frames are taken out of the bridge.

@@ -233,6 +233,10 @@ impl<P: Packet> Proxy<P> {
             paced.account = Account::new(now);
             paced.ledger = Ledger::default();
             paced.rejected = RejectedReports::default();
+            // What its first slot records begins now, not when the clock did.
+            let counters = paced.queue.counters();
+            let (dropped, marked) = (counters.dropped(), counters.marked);
+            paced.slot.begin_slot(now, dropped, marked);
             if self.config.start == StartRate::FromLaw && self.law.is_some() {
                 // The next decision introduces it to the law, and need not wait for it.
                 self.pending

@@ -329,6 +329,30 @@ fn packets_that_do_not_wait_for_a_frame_are_not_a_backlog_in_a_dry_run() {
     assert!(!is_backlogged_in_dry_run(Duration::from_micros(500)));
 }
 
+#[test]
+fn the_first_record_of_a_station_spans_the_time_since_it_connected() {
+    let pacing = Pacing::Fixed(BitRate::from_mbps(1));
+    let mut proxy = Proxy::<ToyPacket>::new(
+        ProxyConfig {
+            records: true,
+            ..config(1, pacing)
+        },
+        |_| [0; 16],
+    )
+    .expect("it is valid");
+    // The clock of a box began when the machine did.
+    let late = Time::from_millis(55_000_000);
+    proxy.set_connected(late, 0, true);
+    let report = SlotReport {
+        slot: 1,
+        ..report(0, 0)
+    };
+    proxy.on_report(late + SLOT, report);
+    proxy.handle_timeout(late + 2 * SLOT);
+    let record = proxy.poll_record().expect("a slot has ended");
+    assert!(record.length <= 2 * SLOT, "{:?}", record.length);
+}
+
 /// Two stations under the default law that have reported, and their rates decided, at 100 ms.
 fn two_that_have_reported(frames: u32) -> Proxy<ToyPacket> {
     let goal = Goal::papers(32.0, None);

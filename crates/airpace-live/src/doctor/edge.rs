@@ -215,7 +215,13 @@ fn plan(config: &EdgeConfig, access_points: &[&str], is_possible: bool, is_in_us
     let bridge = match (&config.bridge, config.datapath) {
         (_, Datapath::Packet) => "is the bridge itself: traffic stops when it does".to_owned(),
         (Some(bridge), _) => format!("takes the bridge {bridge}"),
-        (None, _) => format!("makes the bridge {}", free_name()),
+        (None, _) => match bridge::common_bridge(&[&[wan.as_str()], access_points].concat()) {
+            Ok(Some(bridge)) => format!("takes the bridge {bridge}, which the ports are in,"),
+            Ok(None) => format!("makes the bridge {}", free_name()),
+            Err(error) => {
+                return Check::bad("airpace edge", error.to_string(), "the message says how");
+            }
+        },
     };
     let pace = if config.dry_run { "measures" } else { "paces" };
     Check::good(

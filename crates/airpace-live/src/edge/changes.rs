@@ -5,7 +5,7 @@ use super::run::RunningEdge;
 use super::telemetry::{self, Row};
 use airpace_api::mac::MacAddress;
 use airpace_core::wire::ieee80211::MacAddr;
-use airpace_edge::inline::StationChange;
+use airpace_edge::inline::{NewsKind, StationChange};
 use airpace_edge::proxy::{Event, Mode};
 use airpace_units::Time;
 use core::time::Duration;
@@ -72,6 +72,13 @@ impl RunningEdge {
         }
         let unix_s = self.unix_s(now);
         while let Some(news) = self.inline.poll_news() {
+            if let NewsKind::Roamed { from } = news.what {
+                let (from, to) = (&self.names[from], &self.names[news.medium]);
+                let station = MacAddress(news.mac.0);
+                if self.station_log.takes_line(now) {
+                    tracing::info!(event = "station-roamed", %station, %from, %to, "roamed");
+                }
+            }
             let event = events::of_news(unix_s, &news, &self.names);
             self.events.push(event);
         }
@@ -151,9 +158,11 @@ impl RunningEdge {
 
 /// Logs an event of a medium.
 fn log(lines: &mut StationLog, now: Time, ap: &str, station: Option<MacAddr>, event: &Event) {
-    let (Event::ModeChanged { from, to, .. }, Some(station)) = (event, station) else {
+    let Event::ModeChanged { from, to, .. } = event else {
         return tracing::warn!(event = "medium-warning", ap, "{event}");
     };
+    // It has roamed or left, which is told by itself.
+    let Some(station) = station else { return };
     let station = MacAddress(station.0);
     match to {
         Mode::Conservative | Mode::Unshaped => {

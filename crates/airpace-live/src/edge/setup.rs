@@ -257,10 +257,15 @@ fn require_ports(config: &EdgeConfig) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Makes a bridge, or takes the one that the configuration names.
+/// Takes the bridge that the configuration names or that the ports are in, or makes one.
 fn set_up_bridge(config: &EdgeConfig, ports: &[&str]) -> anyhow::Result<BridgeState> {
     if let Some(name) = &config.bridge {
         return Ok(BridgeState::set_up(BridgeChoice::Take(name), ports)?);
+    }
+    // The box may be reachable at an address of that bridge, and other ports may be in it.
+    if let Some(name) = bridge::common_bridge(ports)? {
+        tracing::info!(event = "bridge-taken", bridge = %name, "the ports are in this bridge already and stay there");
+        return Ok(BridgeState::set_up(BridgeChoice::Take(&name), ports)?);
     }
     loop {
         let name = state::free_bridge_name()?;

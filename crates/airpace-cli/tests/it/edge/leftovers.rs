@@ -1,7 +1,7 @@
 //! What other runs and operators leave behind: files that cannot be used, ports that are gone, other
 //! boxes, connections that nobody uses, pipes under the names of files.
 
-use super::{NATIVE, airpace, edge, eventually, own_file, program, start, testbed};
+use super::{NATIVE, airpace, edge, eventually, own_file, program, snapshot, start, testbed};
 use airpace_api::operator::EdgeRequest;
 use airpace_lab::bench::edge::EdgeTestbed;
 use nix::sys::signal::{Signal, kill};
@@ -127,6 +127,30 @@ fn two_boxes_in_one_namespace_do_not_share_a_bridge() {
     first.signal(Signal::SIGTERM).unwrap();
     assert_eq!(first.wait().unwrap().code(), Some(0));
     assert!(!links(&bed).contains("airpace-br"), "{}", links(&bed));
+}
+
+#[test]
+fn ports_that_are_in_a_bridge_stay_there_and_those_of_which_some_are_in_one_are_refused() {
+    let Some(bed) = testbed(1, 1500) else { return };
+    run(&bed, "ip link add br0 type bridge");
+    run(&bed, "ip link set br0 up");
+    run(&bed, "ip address add 10.99.0.1/24 dev br0");
+    run(&bed, "ip link set wan master br0");
+    let (code, text) = edge(&bed, &ARGUMENTS);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("ip link set wan nomaster"), "{text}");
+    run(&bed, "ip link set ap0 master br0");
+    let before = snapshot(&bed);
+    let Some(mut process) = start(&bed, "") else {
+        return;
+    };
+    let during = links(&bed);
+    assert!(!during.contains("airpace-br"), "{during}");
+    assert_eq!(during.matches("master br0").count(), 2, "{during}");
+    assert!(process.log().contains("stay there"), "{}", process.log());
+    process.signal(Signal::SIGTERM).unwrap();
+    assert!(process.wait().unwrap().success());
+    assert_eq!(snapshot(&bed), before);
 }
 
 #[test]
