@@ -41,26 +41,38 @@ fn short_demo(arms: &str, load: &str) -> Option<serde_json::Value> {
     Some(json_of(&run))
 }
 
+/// Whether a station of the arm was observed by this sensor at the end.
+fn is_observed_by(arm: &serde_json::Value, sensor: &str) -> bool {
+    let stations = arm["per_station"].as_array().unwrap();
+    stations.iter().any(|station| station["sensor"] == sensor)
+}
+
 #[test]
 fn each_arm_of_the_in_line_box_observes_its_stations_by_its_own_sensor() {
-    let Some(summary) = short_demo("edge-acks,edge-radio,edge-agents", "6s") else {
-        return;
-    };
     let sensors = [
         ("edge-acks", "ack-burst"),
         ("edge-radio", "block-ack"),
         ("edge-agents", "agent"),
     ];
+    let Some(summary) = short_demo("edge-acks,edge-radio,edge-agents", "6s") else {
+        return;
+    };
     for (arm, (name, sensor)) in summary["arms"].as_array().unwrap().iter().zip(sensors) {
         assert_eq!(arm["name"], name);
-        let stations = arm["per_station"].as_array().unwrap();
-        // On a busy machine the radio may need longer than this run for one of the stations.
-        let own = stations.iter().any(|station| station["sensor"] == sensor);
-        assert!(own, "{name}: {stations:?}");
-        for station in stations {
+        for station in arm["per_station"].as_array().unwrap() {
             eprintln!("{name}: {}", station["sensor"]);
             assert!(station["goodput_mbps"].as_f64() > Some(1.0), "{station}");
             assert!(station["ping_ms"]["p95"].as_f64() > Some(0.0), "{station}");
+        }
+        if !is_observed_by(arm, sensor) {
+            // On a busy machine a sensor may need longer than that.
+            let longer = short_demo(name, "20s").expect("the first run was allowed");
+            let arm = &longer["arms"][0];
+            assert!(
+                is_observed_by(arm, sensor),
+                "{name}: {}",
+                arm["per_station"]
+            );
         }
     }
 }
