@@ -67,8 +67,11 @@ fn the_box_in_the_cable_works_as_the_guide_says() {
     run(&section("In the cable"), &mut lab);
     lab.stop_all();
     let printed = lab.printed_by("airpace edge status");
-    let has_station = printed.contains("02:00:00:00:01:02") && printed.contains("\"sensor\"");
-    assert!(has_station, "{printed}");
+    assert!(printed.contains("02:00:00:00:01:02"), "{printed}");
+    // A row ends after ten seconds, or with the box.
+    let rows = lab.text_of("box", "/run/airpace-edge.jsonl");
+    let has_row = rows.contains("02:00:00:00:01:02") && rows.contains("\"sensor\"");
+    assert!(has_row, "{rows}");
     let links = lab.links("box");
     assert!(!links.contains("airpace-br"), "nothing is left: {links}");
 }

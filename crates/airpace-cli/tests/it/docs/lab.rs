@@ -301,6 +301,11 @@ impl Lab {
         self.shell(machine, "ip -br link").1
     }
 
+    /// The text of a file of a machine.
+    pub(super) fn text_of(&mut self, machine: &str, path: &str) -> String {
+        self.shell(machine, &format!("cat {path}")).1
+    }
+
     /// Ends everything that was started.
     pub(super) fn stop_all(&mut self) {
         let names: Vec<&str> = self.machines.keys().copied().collect();
