@@ -101,13 +101,15 @@ fn uploads_wait_in_the_kernel(config: EmulatorConfig, connections: u16) {
     let (sent, again) = tcp_segments(emulator.network().station(0));
     let report = emulator.stop().unwrap();
     let up = &report.stations[0].up;
-    let largest_ms = round_trips_ms.iter().fold(0.0, |a: f64, &b| a.max(b));
+    round_trips_ms.sort_by(f64::total_cmp);
+    let median_ms = round_trips_ms.get(round_trips_ms.len() / 2).copied();
     println!(
         "{mbps:.1} Mbit/s, {again} of {sent} segments sent again, longest queue {}, held back {}, \
-         {} echoes within {largest_ms:.1} ms, {:?}",
+         {} echoes, median {median_ms:.1?} ms, longest {:.1?} ms, {:?}",
         up.queue_max,
         report.stray.held_back,
         round_trips_ms.len(),
+        round_trips_ms.last(),
         report.lag
     );
     assert!(mbps > 200.0, "{mbps}");
@@ -119,9 +121,10 @@ fn uploads_wait_in_the_kernel(config: EmulatorConfig, connections: u16) {
     // A single connection may not fill the queue of its device within this time.
     assert!(report.stray.held_back > 0 || connections == 1);
     assert_eq!((report.stray.overflowed, report.stray.refused), (0, 0));
-    // The other station does not share that queue.
+    // The other station does not share that queue. A machine that stalls can make any one echo
+    // late, so the median is judged.
     assert!(round_trips_ms.len() > 80, "{}", round_trips_ms.len());
-    assert!(largest_ms < 100.0, "{largest_ms}");
+    assert!(median_ms < Some(40.0), "{median_ms:?}");
 }
 
 #[test]
