@@ -39,7 +39,7 @@ const CAUSES = [
     by: "contention",
     level: "warn",
     title: (who) => `Others use the air: less is left for ${who}`,
-    advice: "Another network or device sends on this channel. Try another channel.",
+    advice: "Another network, or a station that uploads, sends on this channel. Try another channel, or look at who uploads.",
   },
   {
     by: "no-sensor",

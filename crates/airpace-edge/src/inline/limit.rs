@@ -27,6 +27,10 @@ const SLOW_SHARE: f64 = 1.0 / 3.0;
 const SLOW_BPS: f64 = 36e6;
 /// Others that use at least this share of the air are the reason why little is left.
 const OTHERS_SHARE: f64 = 0.3;
+/// Packets of a station that the pacer does not hold back wait this long behind the box only because
+/// the channel is taken, or their acknowledgements wait: the round of a loaded cell takes 5 to 15 ms,
+/// and beside one station's upload 34 to 68 ms were measured.
+const LONG_AIR_WAIT: Duration = Duration::from_millis(25);
 /// A queue stands on the wired side if round trips are above the smallest one by at least this, and
 /// are at least twice as long. BBR leaves some 15 ms in a queue of 20 Mbit/s.
 const WIRED_EXCESS: Duration = Duration::from_millis(5);
@@ -135,6 +139,9 @@ impl StationStatus<'_> {
         if self.is_paced(granted_bps) {
             return self.paced_cause();
         }
+        if self.long_air_wait().is_some() {
+            return LimitedBy::Contention;
+        }
         LimitedBy::Sender
     }
 
@@ -182,10 +189,7 @@ impl StationStatus<'_> {
                 format!("{seen}: paced by what is assumed, {sent}")
             }
             LimitedBy::SlowStation => self.explain_slowness(&sent),
-            LimitedBy::Contention => format!(
-                "others use {:.0} % of the air: paced to its share of the rest, {sent}",
-                100.0 * self.cell.air_of_others.unwrap_or(0.0)
-            ),
+            LimitedBy::Contention => self.explain_contention(granted_bps, &sent),
             LimitedBy::FairShare => {
                 let company = match self.cell.active.saturating_sub(1) {
                     0 => "no other station is active".to_owned(),
@@ -212,6 +216,22 @@ impl StationStatus<'_> {
         }
     }
 
+    fn explain_contention(&self, granted_bps: f64, sent: &str) -> String {
+        if !self.is_paced(granted_bps)
+            && let Some(wait) = self.long_air_wait()
+        {
+            return format!(
+                "the air is busy: packets or their acknowledgements wait {:.0} ms there beyond the usual, \
+                 so only {sent} arrive; uploads, this station's or others', take the channel in turns",
+                ms(wait)
+            );
+        }
+        format!(
+            "others use {:.0} % of the air: paced to its share of the rest, {sent}",
+            100.0 * self.cell.air_of_others.unwrap_or(0.0)
+        )
+    }
+
     /// What observes the station now.
     fn sensor(&self) -> Sensor {
         self.report.map_or(Sensor::None, |report| report.sensor)
@@ -220,6 +240,13 @@ impl StationStatus<'_> {
     /// Whether packets come all the time.
     fn is_steady(&self) -> bool {
         self.recent.active_share >= STEADY_SHARE && self.recent.sent_bps >= BUSY_BPS
+    }
+
+    /// How long packets that come all the time wait behind the box, if that is what slows their sender:
+    /// its round trips are longer, so the same window gives less.
+    fn long_air_wait(&self) -> Option<Duration> {
+        let is_long = |wait: &Duration| self.is_steady() && *wait >= LONG_AIR_WAIT;
+        self.recent.air_wait.filter(is_long)
     }
 
     /// Whether the pacer holds packets back.

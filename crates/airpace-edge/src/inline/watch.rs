@@ -44,6 +44,9 @@ pub struct Recent {
     pub air_share: Option<f64>,
     /// The round trip between the box and the servers that was disturbed least.
     pub wired: Option<WiredRoundTrip>,
+    /// Median waiting time behind the box, above the smallest of the last minute; `None` until a sensor
+    /// has told it.
+    pub air_wait: Option<Duration>,
 }
 
 /// A sensor that a station has lost.
@@ -160,6 +163,15 @@ impl StationWatch {
             let sender = &report.sender;
             let held = f64::from(sender.held_packets) / f64::from(sender.sent_packets);
             mix(&mut recent.held_share, held.min(1.0));
+        }
+        if let Some(wait) = view.report.and_then(|report| report.wait) {
+            let wait_s = wait.p50.as_secs_f64();
+            let mean_s = mixed(
+                recent.air_wait.map(|mean| mean.as_secs_f64()),
+                Some(wait_s),
+                gain,
+            );
+            recent.air_wait = mean_s.map(Duration::from_secs_f64);
         }
         mix(&mut recent.frames_per_s, frames_per_s(view, pps));
         // At an unknown rate a packet may take anything, but no packets take nothing.

@@ -199,6 +199,21 @@ fn others_on_the_channel_are_told_from_a_third_of_the_air_on() {
 }
 
 #[test]
+fn a_steady_download_that_waits_for_the_channel_is_not_blamed_on_its_sender() {
+    let report = report(Sensor::AckBurst, None);
+    let mut station = unhurried(&report, 30e6);
+    station.recent.air_wait = Some(Duration::from_millis(45));
+    let words = ["45 ms", "30 Mbit/s of 96 Mbit/s", "the air is busy"];
+    assert_limit(&station, LimitedBy::Contention, &words);
+    // A sender with pauses, and a wait as any loaded cell has it, say nothing about the channel.
+    station.recent.active_share = 0.4;
+    assert_limit(&station, LimitedBy::Sender, &["no more to send"]);
+    station.recent.active_share = 1.0;
+    station.recent.air_wait = Some(Duration::from_millis(12));
+    assert_limit(&station, LimitedBy::Sender, &[]);
+}
+
+#[test]
 fn a_lost_sensor_limits_while_nothing_replaces_it_and_is_told_in_any_case() {
     let unseen = report(Sensor::None, None);
     assert_limit(&paced(&unseen), LimitedBy::NoSensor, &["assumed"]);
