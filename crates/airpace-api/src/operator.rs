@@ -246,6 +246,10 @@ pub struct EdgeStationStatus {
     /// sensor.
     #[serde(default)]
     pub mean_goodput_mbps: Option<f64>,
+    /// Granted rate in Mbit/s of IP packets, mean of about the last second, as in `reason`; absent when
+    /// everything passes.
+    #[serde(default)]
+    pub mean_rate_mbps: Option<f64>,
     /// PHY rate of the frames to it, Mbit/s; absent until one is reported or assumed.
     #[serde(default)]
     pub phy_mbps: Option<f64>,

@@ -188,7 +188,7 @@ function rowOf({ station, ap, limit }) {
   const where = [station.addresses[0], status.aps.length > 1 ? ap.name : null, station.name === station.mac ? null : station.mac].filter(Boolean).join(" · ");
   const head = element("th", { scope: "row" }, swatch(colourOf(station.mac)), station.name, element("small", {}, where));
   const goodput = station.mean_goodput_mbps ?? station.mean_sent_mbps;
-  const figures = [["Delay", station.wifi_delay_ms, "ms"], ["Goodput", goodput, "Mbit/s"], ["Granted", station.rate_mbps, "Mbit/s"]];
+  const figures = [["Delay", station.wifi_delay_ms, "ms"], ["Goodput", goodput, "Mbit/s"], ["Granted", station.mean_rate_mbps ?? station.rate_mbps, "Mbit/s"]];
   const cells = figures.map(([label, value, unit]) =>
     element("td", { class: "number", "data-label": label }, figure(value), element("span", { class: "unit" }, value == null ? "" : ` ${unit}`)));
   const air = element("td", { class: "number", "data-label": "Air" }, percent(station.share));

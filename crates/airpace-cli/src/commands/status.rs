@@ -119,7 +119,7 @@ fn stations(stations: &[EdgeStationStatus]) -> String {
         table.row([
             station.label().to_owned(),
             number(station.mean_goodput_mbps.or(Some(station.mean_sent_mbps))),
-            number(station.rate_mbps),
+            number(station.mean_rate_mbps.or(station.rate_mbps)),
             share.map_or_else(|| "-".to_owned(), |share| format!("{share:.0}%")),
             number(station.level),
             number(station.wait_p95_ms),

@@ -53,6 +53,7 @@ pub(super) fn station(
         lost_sensor: status.lost.map(|lost| lost.sensor.name().to_owned()),
         mean_sent_mbps: status.recent.sent_bps / 1e6,
         mean_goodput_mbps: status.recent.goodput_bps.map(|bps| bps / 1e6),
+        mean_rate_mbps: status.recent.granted_bps.map(|bps| bps / 1e6),
         phy_mbps: status.phy_bps().map(|bps| bps / 1e6),
         phy_assumed: status.is_phy_assumed(),
         sojourn_p50_ms: status.sojourn_p50.map(ms),

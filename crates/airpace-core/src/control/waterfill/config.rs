@@ -9,6 +9,9 @@ pub struct WaterfillConfig {
     /// is the access point's. 0 leaves only the level and the delay target as bounds, as in the
     /// papers.
     pub price: f64,
+    /// Price up to which the law shortens rounds so that the longest frame of one station does not
+    /// leave it less of the air than the others; `None` gives the others what it cannot use.
+    pub even_price: Option<f64>,
     /// Time within which 95 of 100 packets are to pass the access point, waiting included; `None`
     /// leaves the price as it is, otherwise the law moves the price.
     pub latency: Option<Duration>,
@@ -56,6 +59,7 @@ impl Default for WaterfillConfig {
     fn default() -> Self {
         Self {
             price: Aim::Balanced.price(),
+            even_price: None,
             latency: None,
             level_limit: None,
             longest_share: 0.8,
@@ -89,11 +93,15 @@ impl WaterfillConfig {
     /// take a frame of their own for each round, so longer rounds gain more than with agents.
     const IN_LINE_PRICE: f64 = 0.8;
 
+    /// `even_price` of a box in the wire, as a multiple of the aim's price. TODO
+    const IN_LINE_EVEN_PRICE: f64 = 4.0 / 3.0;
+
     /// Adapts the configuration to a box in the wire, which nothing on the stations helps with their
     /// acknowledgements.
     pub fn set_in_line(&mut self) {
         self.longest_share = Self::IN_LINE_LONGEST_SHARE;
         self.uplink_part = Self::IN_LINE_UPLINK_PART;
+        self.even_price = Some(self.price * Self::IN_LINE_EVEN_PRICE);
         self.price *= Self::IN_LINE_PRICE;
         self.answered = true;
     }
@@ -106,6 +114,9 @@ impl WaterfillConfig {
     pub fn validate(&self) -> Result<(), ConfigError> {
         within("frame_level", self.frame_level, 1.0, 4096.0)?;
         within("price", self.price, 0.0, 100.0)?;
+        if let Some(price) = self.even_price {
+            within("even_price", price, 0.0, 200.0)?;
+        }
         if let Some(latency) = self.latency {
             positive("latency", latency.as_secs_f64())?;
         }

@@ -97,7 +97,11 @@ impl Waterfill {
                 .map(|t| t.as_secs_f64() * (1.0 - config.delay_margin)),
             price: self.tail.price(),
         };
-        Some(self.solver.solve(self.overhead.frame_s(), delay))
+        let even_price = config.even_price;
+        Some(
+            self.solver
+                .solve(self.overhead.frame_s(), delay, even_price),
+        )
     }
 
     /// Gives every station its share of the air as it is now.

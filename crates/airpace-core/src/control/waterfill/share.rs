@@ -59,6 +59,10 @@ const OPEN_LEAST: f64 = 0.05;
 /// cannot be measured.
 const LEAST_LEVEL: f64 = 1.2;
 
+/// Airtime of a station below its longest frame over that of one whose frames are full, while rounds
+/// are kept short for equal shares. Stations whose limits differ by less are left alone.
+const UNEVEN_MOST: f64 = 1.05;
+
 /// Solves for the greedy stations; the others lengthen the round. The buffers are kept from slot to
 /// slot.
 #[derive(Clone, Debug, Default)]
@@ -91,8 +95,14 @@ impl Solver {
     }
 
     /// Divides the airtime; `frame_s` is the overhead of one frame, `delay` the longest
-    /// round and the price of a long one.
-    pub(super) fn solve(&mut self, frame_s: f64, delay: DelayTerms) -> Share {
+    /// round and the price of a long one, `even_price` the price up to which rounds are shortened for
+    /// equal shares ([`WaterfillConfig::even_price`](super::WaterfillConfig::even_price)).
+    pub(super) fn solve(
+        &mut self,
+        frame_s: f64,
+        delay: DelayTerms,
+        even_price: Option<f64>,
+    ) -> Share {
         let mut share = Share {
             airtime_s: f64::INFINITY,
             round_s: 0.0,
@@ -100,7 +110,7 @@ impl Solver {
             smallest_delay_s: None,
         };
         for _ in 0..PASSES {
-            let next = self.pass(frame_s, delay, &share);
+            let next = self.pass(frame_s, delay, even_price, &share);
             let settled = (next.round_s - share.round_s).abs() <= SETTLED * next.round_s;
             share = next;
             if settled {
@@ -111,7 +121,13 @@ impl Solver {
     }
 
     /// One pass: counts the frames in the round that the last pass found, then fills again.
-    fn pass(&mut self, frame_s: f64, delay: DelayTerms, last: &Share) -> Share {
+    fn pass(
+        &mut self,
+        frame_s: f64,
+        delay: DelayTerms,
+        even_price: Option<f64>,
+        last: &Share,
+    ) -> Share {
         let RoundBudget { overhead_s, open } = self.budget(frame_s, last);
         // The greedy stations must fit into the open part of the longest round.
         let delay = DelayTerms {
@@ -128,6 +144,10 @@ impl Solver {
                 overhead_s,
                 smallest_delay_s: None,
             };
+        };
+        let wanted = match even_price {
+            Some(price) => self.even_level(wanted, overhead_s, DelayTerms { price, ..delay }),
+            None => wanted,
         };
         let fastest = self
             .greedy
@@ -148,6 +168,27 @@ impl Solver {
             round_s,
             overhead_s,
             smallest_delay_s: (wanted < least).then_some(round_s),
+        }
+    }
+
+    /// Lowers the water level `wanted` to where the first station reaches its longest frame, but not
+    /// below the level that the prices of `even` give.
+    ///
+    /// Above that point this station's frames stay as they are while rounds grow with those of the
+    /// others: it loses rate, and with it the cell, because it is the fastest.
+    fn even_level(&mut self, wanted: f64, overhead_s: f64, even: DelayTerms) -> f64 {
+        let first_full = self
+            .greedy
+            .iter()
+            .map(|s| s.seconds_per_packet * s.level_limit / s.weight)
+            .fold(f64::INFINITY, f64::min);
+        let even_level = UNEVEN_MOST * first_full;
+        if wanted <= even_level {
+            return wanted;
+        }
+        match self.filler.water_level(&self.greedy, overhead_s, even) {
+            Ok(dear) => wanted.min(dear.max(even_level)),
+            Err(_) => wanted,
         }
     }
 
@@ -190,5 +231,78 @@ impl Claim {
     /// round.
     pub(super) fn level(&self, airtime_s: f64) -> f64 {
         (self.weight * airtime_s / self.airtime_s).min(self.level_limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// PHY rates of VHT MCS 9, 4 and 1 at 80 MHz, bit/s.
+    const MIXED: [f64; 3] = [390e6, 175.5e6, 58.5e6];
+    /// Longest mean level of an access point whose frames hold 64 packets.
+    const LEVEL_LIMIT: f64 = 57.6;
+    const FRAME_S: f64 = 350e-6;
+
+    /// Levels and airtimes per round of stations with these PHY rates, and the round, in seconds.
+    fn divide(rates_bps: &[f64], even_price: Option<f64>) -> (Vec<f64>, Vec<f64>, f64) {
+        let mut solver = Solver::default();
+        let claims = rates_bps.iter().map(|bps| Claim {
+            airtime_s: 12_000.0 / bps,
+            level_limit: LEVEL_LIMIT,
+            weight: 1.0,
+            demand: Demand::Greedy,
+        });
+        solver.set(claims, 0.05);
+        let delay = DelayTerms {
+            limit_s: None,
+            price: 0.12,
+        };
+        let share = solver.solve(FRAME_S, delay, even_price);
+        let levels: Vec<f64> = solver
+            .claims()
+            .iter()
+            .map(|claim| claim.level(share.airtime_s))
+            .collect();
+        let airtimes = solver
+            .claims()
+            .iter()
+            .zip(&levels)
+            .map(|(claim, level)| claim.airtime_s * level)
+            .collect();
+        (levels, airtimes, share.round_s)
+    }
+
+    fn bits_per_s(levels: &[f64], round_s: f64) -> f64 {
+        12_000.0 * levels.iter().sum::<f64>() / round_s
+    }
+
+    #[test]
+    fn a_full_frame_does_not_cost_the_fastest_station_its_share_of_the_air() {
+        let (levels, airtimes, round_s) = divide(&MIXED, None);
+        assert!(airtimes[1] > 1.15 * airtimes[0], "{airtimes:?}");
+        let (even_levels, even_airtimes, even_round_s) = divide(&MIXED, Some(0.2));
+        assert_eq!(even_levels[0], LEVEL_LIMIT);
+        assert!(
+            even_airtimes[1] <= 1.0501 * even_airtimes[0],
+            "{even_airtimes:?}"
+        );
+        assert!(even_round_s < round_s);
+        assert!(bits_per_s(&even_levels, even_round_s) > bits_per_s(&levels, round_s));
+    }
+
+    #[test]
+    fn rounds_are_not_shortened_beyond_the_even_price() {
+        let (levels, _, _) = divide(&[1_170e6, 58.5e6], Some(0.2));
+        let (dear, ..) = divide(&[58.5e6, 58.5e6], Some(0.2));
+        // Equal airtime would leave the slow station less than a packet and a half per frame.
+        assert!(levels[1] > 3.0, "{levels:?}");
+        assert!(dear[0] > levels[1]);
+    }
+
+    #[test]
+    fn equal_stations_keep_the_price_of_the_aim() {
+        let equal = [390e6, 390e6, 380e6];
+        assert_eq!(divide(&equal, Some(0.2)), divide(&equal, None));
     }
 }

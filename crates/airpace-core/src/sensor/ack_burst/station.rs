@@ -2,7 +2,7 @@
 
 use super::estimate::Observed;
 use super::flow::{Arrived, Flow, TICK_S};
-use super::transit::{Begin, Transits};
+use super::transit::Transits;
 use super::{DownlinkPacket, UplinkAck};
 use crate::sensor::burst_gap::BurstGap;
 use crate::sensor::connections::Connections;
@@ -121,12 +121,11 @@ impl StationBursts {
     fn end_burst(&mut self) {
         let burst = self.burst;
         if let Some(answered) = burst.answered {
-            let (from, begin) = match burst.others {
-                Some(others) if others >= burst.sent => (others, Begin::AnswerOfOthers),
-                _ => (burst.sent, Begin::HandedOver),
-            };
+            // The frame is on the air from the later of two events on: the last packet has been handed
+            // over, and another station has answered the frame before.
+            let from = burst.others.map_or(burst.sent, |others| others.max(burst.sent));
             let transit = answered.saturating_since(from);
-            self.transits.add(transit, burst.segments, begin);
+            self.transits.add(transit, burst.segments);
         }
         self.burst = Burst {
             number: self.burst.number + 1,
@@ -237,7 +236,7 @@ impl StationBursts {
             closed.confidence = estimate.confidence;
             let level = f64::from(closed.packets) / f64::from(closed.frames.max(1));
             let segments = level / self.recent.packets_per_segment();
-            closed.transit = self.transits.close(segments, estimate.frames_per_burst);
+            closed.transit = self.transits.close(segments);
         }
         self.before = self.latest;
         self.slot += 1;
