@@ -140,8 +140,8 @@ pub struct SlotReport {
     pub late: u32,
     /// Waiting time of the packets that arrived in the slot, if it was measured.
     pub wait: Option<WaitingTime>,
-    /// Time from the composition of a frame of the level of this slot to the station's answer, the
-    /// lower quartile over frames, if the sensor saw it: what the frame takes on the air, and what is
+    /// Time from the composition of a frame of the level of this slot to the station's answer, as most
+    /// frames show it, if the sensor saw it: what the frame takes on the air, and what is
     /// the same for all stations of an access point. It is not sent over the network.
     pub transit: Option<Duration>,
     /// How the level was measured.

@@ -48,7 +48,7 @@ const SPARE_RISE: f64 = 1.25;
 /// that something else holds the packets back.
 const SPARE_LOAD: f64 = 0.5;
 /// A slot of this many frames weighs as much as all before it, where a box has observed them. The
-/// quartile of a few dozen transits scatters by a fifth, levels and rounds by a tenth.
+/// levels, rounds and transits of a few dozen frames scatter by a tenth.
 const MEMORY_FRAMES: f64 = 40.0;
 /// Weight of a slot in what transits have in common.
 const COMMON_GAIN: f64 = 0.2;

@@ -123,7 +123,9 @@ impl StationBursts {
         if let Some(answered) = burst.answered {
             // The frame is on the air from the later of two events on: the last packet has been handed
             // over, and another station has answered the frame before.
-            let from = burst.others.map_or(burst.sent, |others| others.max(burst.sent));
+            let from = burst
+                .others
+                .map_or(burst.sent, |others| others.max(burst.sent));
             let transit = answered.saturating_since(from);
             self.transits.add(transit, burst.segments);
         }

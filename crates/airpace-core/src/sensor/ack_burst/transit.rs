@@ -24,6 +24,9 @@ const BINS_PER_E: f64 = 25.0;
 /// standard deviations of back-off and preamble per segment of a frame of 0.5 ms.
 const HALF_WIDTH: usize = 5;
 
+/// Least density of what many bursts agree about, relative to the greatest.
+const PEAK_LEAST: f64 = 0.6;
+
 /// How long frames to a station take, for frames of any size.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SegmentTransit {
@@ -53,33 +56,32 @@ impl SegmentTransit {
 /// The transits of the last slots.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Transits {
-    /// Of each burst, the number of the slot, and the time beyond [`TRANSIT_COMMON`] per segment,
-    /// seconds, with the number of segments. A mean of the transits themselves would be that of no
-    /// frame: the sizes of the frames to one station vary by 60 % (standard deviation over mean).
     bursts: VecDeque<BurstTransit>,
     slot: u64,
     in_slot: usize,
 }
 
+/// The transit of one burst.
 #[derive(Clone, Copy, Debug)]
 struct BurstTransit {
+    /// Number of its slot.
     slot: u64,
+    /// Time beyond [`TRANSIT_COMMON`] per segment, seconds. Transits of whole frames cannot be
+    /// compared: the sizes of the frames to one station vary by 60 % (standard deviation over mean).
     per_segment_s: f64,
-    segments: f64,
 }
 
 impl Transits {
     /// Adds the transit of a burst that acknowledges so many segments.
     pub(super) fn add(&mut self, transit: Duration, segments: u32) {
         let beyond_s = transit.as_secs_f64() - TRANSIT_COMMON.as_secs_f64();
-        let segments = f64::from(segments);
-        let per_segment_s = beyond_s / segments;
+        // Infinite without segments.
+        let per_segment_s = beyond_s / f64::from(segments);
         if self.in_slot < MOST && (RANGE_S.0..RANGE_S.1).contains(&per_segment_s) {
             self.in_slot += 1;
             self.bursts.push_back(BurstTransit {
                 slot: self.slot,
                 per_segment_s,
-                segments,
             });
         }
     }
@@ -99,37 +101,43 @@ impl Transits {
         Some(Duration::from_secs_f64(transit_s.max(0.0)))
     }
 
-    /// The usual time per segment: where the times per segment are densest.
+    /// The usual time per segment: the lowest one about which many bursts agree.
     ///
-    /// A burst that answers one frame, and whose frame began when the transit did, tells the time per
-    /// segment exactly. A burst that answers several frames tells less than it, one of which another
-    /// frame came in between more, and one before which another station's answer was late may tell
-    /// anything. Such bursts are many, and how many depends on the order in which the stations answer,
-    /// so that quantiles are biased by up to a third. But they do not agree with each other.
+    /// A burst whose frame began when the transit did tells the time per segment exactly. If the answer
+    /// before came so late that it is passed over, the transit holds the frame before as well, and tells
+    /// twice the time or more; bursts that answer several frames, and answers that were late for other
+    /// reasons, tell anything below it. How many there are of each depends on the order in which the
+    /// stations answer, so that quantiles are wrong by up to a third for seconds.
     fn usual_s(&self) -> f64 {
         // At most 265.
         let bins = (BINS_PER_E * (RANGE_S.1 / RANGE_S.0).ln()).ceil() as usize;
-        let mut weights = vec![0.0; bins + 2 * HALF_WIDTH];
-        for burst in &self.bursts {
-            let bin = bin_of(burst.per_segment_s);
-            for (distance, weight) in weights[bin..=bin + 2 * HALF_WIDTH].iter_mut().enumerate() {
-                let off = distance.abs_diff(HALF_WIDTH) as f64 / (HALF_WIDTH + 1) as f64;
-                *weight += burst.segments * (1.0 - off);
+        let mut density = vec![0.0; bins + 2 * HALF_WIDTH];
+        for per_segment_s in self.per_segment_s() {
+            let bin = bin_of(per_segment_s);
+            for (distance, weight) in density[bin..=bin + 2 * HALF_WIDTH].iter_mut().enumerate() {
+                *weight += 1.0 - distance.abs_diff(HALF_WIDTH) as f64 / (HALF_WIDTH + 1) as f64;
             }
         }
-        let densest = weights
-            .iter()
-            .enumerate()
-            .max_by(|(_, a), (_, b)| a.total_cmp(b))
-            .map_or(0, |(bin, _)| bin);
-        let (mut sum, mut total) = (0.0, 0.0);
-        for burst in &self.bursts {
-            if (bin_of(burst.per_segment_s) + HALF_WIDTH).abs_diff(densest) <= HALF_WIDTH {
-                sum += burst.segments * burst.per_segment_s.ln();
-                total += burst.segments;
-            }
+        let densest = density.iter().copied().fold(0.0, f64::max);
+        let is_peak = |&at: &usize| {
+            let around = at.saturating_sub(HALF_WIDTH)..(at + HALF_WIDTH + 1).min(density.len());
+            density[at] >= PEAK_LEAST * densest
+                && density[around].iter().all(|&other| other <= density[at])
+        };
+        let lowest = (0..density.len()).find(is_peak).unwrap_or_default();
+        let is_near = |per_segment_s: &f64| {
+            (bin_of(*per_segment_s) + HALF_WIDTH).abs_diff(lowest) <= HALF_WIDTH
+        };
+        let (mut sum, mut n) = (0.0, 0.0);
+        for per_segment_s in self.per_segment_s().filter(is_near) {
+            sum += per_segment_s.ln();
+            n += 1.0;
         }
-        (sum / total).exp()
+        f64::exp(sum / n)
+    }
+
+    fn per_segment_s(&self) -> impl Iterator<Item = f64> {
+        self.bursts.iter().map(|burst| burst.per_segment_s)
     }
 }
 
@@ -146,36 +154,81 @@ mod tests {
         Duration::from_micros(us)
     }
 
+    /// The time per packet at 390 Mbit/s, and what surrounds a frame in the emulator.
+    const PACKET_US: u64 = 31;
+    const AROUND_US: u64 = 310;
+
+    fn closed(transits: &[(u64, u32)], segments: f64) -> Option<Duration> {
+        let mut kept = Transits::default();
+        for &(transit_us, burst) in transits {
+            kept.add(us(transit_us), burst);
+        }
+        kept.close(segments)
+    }
+
+    fn within(found: Option<Duration>, expected_us: u64, part: f64) {
+        let found_us = found.unwrap().as_secs_f64() * 1e6;
+        let error = found_us / expected_us as f64 - 1.0;
+        assert!(error.abs() <= part, "{found_us} µs, not {expected_us}");
+    }
+
     #[test]
-    fn the_lower_quartile_is_reported_once_there_are_enough() {
+    fn few_transits_tell_nothing_and_those_of_former_slots_count() {
         let mut transits = Transits::default();
-        for late_us in [400, 0, 100] {
-            transits.add(us(1_310 + late_us), 10, Begin::AnswerOfOthers);
+        for _ in 0..FEWEST / 2 {
+            transits.add(us(1_310), 10);
         }
-        assert_eq!(transits.close(10.0, 1.0), None);
-        for late_us in [200, 0, 300, 0, 500] {
-            transits.add(us(1_310 + late_us), 10, Begin::AnswerOfOthers);
+        assert_eq!(transits.close(10.0), None);
+        for _ in 0..FEWEST / 2 {
+            transits.add(us(1_310), 10);
         }
-        assert_eq!(transits.close(10.0, 1.0), Some(us(1_310)));
-        assert_eq!(transits.close(10.0, 1.0), None);
+        within(transits.close(10.0), 1_310, 1e-6);
+        for _ in 3..REMEMBERED_SLOTS {
+            transits.close(10.0);
+        }
+        within(transits.close(10.0), 1_310, 1e-6);
+        assert_eq!(transits.close(10.0), None);
     }
 
     #[test]
     fn short_frames_among_long_ones_do_not_shorten_the_transit_of_a_mean_one() {
-        let mut transits = Transits::default();
-        for segments in [5, 40, 12, 33, 8, 60, 21, 21] {
-            let transit = us(310 + 31 * u64::from(segments));
-            transits.add(transit, segments, Begin::AnswerOfOthers);
-        }
-        assert_eq!(transits.close(25.0, 1.0), Some(us(310 + 31 * 25)));
+        let frames = [5, 40, 12, 33, 8, 60, 21, 21];
+        let transits = frames.map(|n| (AROUND_US + PACKET_US * u64::from(n), n));
+        within(closed(&transits, 25.0), AROUND_US + PACKET_US * 25, 1e-6);
     }
 
     #[test]
-    fn of_a_burst_that_answers_several_frames_the_transit_is_that_of_the_last() {
-        let mut transits = Transits::default();
-        for _ in 0..FEWEST {
-            transits.add(us(310 + 31 * 20), 30, Begin::HandedOver);
+    fn transits_that_hold_the_frame_before_as_well_are_left_aside() {
+        // Half of the answers before came so late that they are passed over.
+        let mut transits = Vec::new();
+        for n in 20..40_u32 {
+            let noise_us = u64::from(n * 7 % 60);
+            let own_us = PACKET_US * u64::from(n) + noise_us;
+            transits.push((AROUND_US + own_us, n));
+            transits.push((AROUND_US + own_us + 1_100, n));
         }
-        assert_eq!(transits.close(20.0, 1.5), Some(us(310 + 31 * 20)));
+        within(
+            closed(&transits, 30.0),
+            AROUND_US + PACKET_US * 30 + 30,
+            0.05,
+        );
+    }
+
+    #[test]
+    fn bursts_that_answer_several_frames_are_left_aside() {
+        // A quarter of the bursts answers two frames of which only the last came within the transit.
+        let mut transits = Vec::new();
+        for n in 20..60_u32 {
+            let own_us = PACKET_US * u64::from(n);
+            let segments = if n % 4 == 0 { 2 * n } else { n };
+            transits.push((AROUND_US + own_us, segments));
+        }
+        within(closed(&transits, 30.0), AROUND_US + PACKET_US * 30, 0.03);
+    }
+
+    #[test]
+    fn transits_without_segments_or_shorter_than_what_surrounds_a_frame_are_ignored() {
+        let transits = [(0, 10), (AROUND_US, 10), (2_000, 0), (u64::MAX / 2, 1)];
+        assert_eq!(closed(&transits.repeat(FEWEST), 10.0), None);
     }
 }
