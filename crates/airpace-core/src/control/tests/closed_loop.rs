@@ -5,7 +5,7 @@ use crate::control::{
     BacklogChange, DualConfig, Goal, Law, LawConfig, LinearConfig, LinearPfConfig, RateController,
     StreamConfig, WaterfillConfig,
 };
-use crate::report::{SlotReport, WaitSource, WaitingTime};
+use crate::report::{Sensor, SlotReport, WaitSource, WaitingTime};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 
@@ -449,4 +449,44 @@ fn the_longest_extended_slot_is_accepted() {
     let report = SlotReport::silent(StationId(0), Duration::from_secs(400));
     law.on_slot(Time::ZERO, &[report]);
     assert_eq!(law.diagnostics().ignored_reports, 0);
+}
+
+/// The least rate of the second of three stations, over its rate before, while the overhead is half as
+/// large again and its PHY rate is told 15 % too high by `sensor`.
+fn least_rate_of_a_fast_reader(sensor: Sensor) -> f64 {
+    let mut law = law(Law::Waterfill, 48.0, None);
+    let mut plant = Plant::new(&[390.0, 175.5, 58.5], 0.1);
+    let told = |factor: f64| {
+        move |_: u64, mut reports: Vec<SlotReport>| {
+            for report in &mut reports {
+                report.sensor = sensor;
+            }
+            let second = &mut reports[1];
+            second.inverse_rate_sum /= factor;
+            second.recent_inverse_rate /= factor;
+            reports
+        }
+    };
+    for _ in 0..40 {
+        plant.run_slot_with(law.as_mut(), told(1.0));
+    }
+    let before_pps = plant.stations[1].rate_pps;
+    plant.overhead_s *= 1.5;
+    let mut least_pps = f64::INFINITY;
+    for _ in 0..30 {
+        plant.run_slot_with(law.as_mut(), told(1.15));
+        least_pps = least_pps.min(plant.stations[1].rate_pps);
+    }
+    least_pps / before_pps
+}
+
+#[test]
+fn a_rate_that_the_box_itself_reads_is_not_put_to_a_trial() {
+    let claimed = least_rate_of_a_fast_reader(Sensor::Agent);
+    assert!(
+        claimed < 0.4,
+        "{claimed}: the trial is what this test is about"
+    );
+    let read = least_rate_of_a_fast_reader(Sensor::BlockAck);
+    assert!(read > 0.6, "{read}");
 }

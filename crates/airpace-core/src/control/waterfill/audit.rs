@@ -102,6 +102,12 @@ impl Credit {
         self.believed = self.believed.max(airtime);
     }
 
+    /// Takes an airtime that the box itself has observed or assumed: nobody claims it. Such airtimes
+    /// vary by more than [`SUSPECT_SHARE`] leaves, and a trial would punish the station for that.
+    pub(super) fn observe(&mut self, airtime: f64) {
+        *self = Self::new(airtime);
+    }
+
     /// Factor from the claimed airtime to the known one.
     pub(super) fn known_factor(&self) -> f64 {
         match self.standing {

@@ -275,8 +275,12 @@ impl StationEstimate {
         }
         self.update_airtime();
         if sample.frames > 0.0 {
-            self.credit
-                .claim(self.airtime_s / packet_airtime_s(self.packet_bytes, 1.0));
+            let airtime = self.airtime_s / packet_airtime_s(self.packet_bytes, 1.0);
+            if sample.is_passive {
+                self.credit.observe(airtime);
+            } else {
+                self.credit.claim(airtime);
+            }
         }
         let gap_s = self.whole_gap_s(sample).or(sample.round_s);
         if let Some((level, gap_s)) = sample.level.zip(gap_s) {
