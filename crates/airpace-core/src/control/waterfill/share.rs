@@ -60,8 +60,11 @@ const OPEN_LEAST: f64 = 0.05;
 const LEAST_LEVEL: f64 = 1.2;
 
 /// Airtime of a station below its longest frame over that of one whose frames are full, while rounds
-/// are kept short for equal shares. Stations whose limits differ by less are left alone.
+/// are kept short for equal shares.
 const UNEVEN_MOST: f64 = 1.05;
+/// Stations whose full frames take up to this factor more than the shortest of them count as equally
+/// fast: an agent tells of repetitions (up to a tenth of the frames), a box does not see them.
+const ALIKE: f64 = 1.15;
 
 /// Solves for the greedy stations; the others lengthen the round. The buffers are kept from slot to
 /// slot.
@@ -171,18 +174,21 @@ impl Solver {
         }
     }
 
-    /// Lowers the water level `wanted` to where the first station reaches its longest frame, but not
+    /// Lowers the water level `wanted` to where the fastest stations reach their longest frames, but not
     /// below the level that the prices of `even` give.
     ///
-    /// Above that point this station's frames stay as they are while rounds grow with those of the
-    /// others: it loses rate, and with it the cell, because it is the fastest.
+    /// Above that point their frames stay as they are while rounds grow with those of the others: they
+    /// lose rate, and so does the cell, because they are the fastest.
     fn even_level(&mut self, wanted: f64, overhead_s: f64, even: DelayTerms) -> f64 {
-        let first_full = self
+        let full = |s: &alloc::Station| s.seconds_per_packet * s.level_limit / s.weight;
+        let first_full = self.greedy.iter().map(full).fold(f64::INFINITY, f64::min);
+        let last_alike = self
             .greedy
             .iter()
-            .map(|s| s.seconds_per_packet * s.level_limit / s.weight)
-            .fold(f64::INFINITY, f64::min);
-        let even_level = UNEVEN_MOST * first_full;
+            .map(full)
+            .filter(|&level| level <= ALIKE * first_full)
+            .fold(first_full, f64::max);
+        let even_level = UNEVEN_MOST * last_alike;
         if wanted <= even_level {
             return wanted;
         }
@@ -302,7 +308,7 @@ mod tests {
 
     #[test]
     fn equal_stations_keep_the_price_of_the_aim() {
-        let equal = [390e6, 390e6, 380e6];
+        let equal = [390e6, 390e6, 350e6];
         assert_eq!(divide(&equal, Some(0.2)), divide(&equal, None));
     }
 }
