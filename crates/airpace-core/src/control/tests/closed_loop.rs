@@ -452,16 +452,17 @@ fn the_longest_extended_slot_is_accepted() {
 }
 
 /// The least rate of the second of three stations, over its rate before, while the overhead is half as
-/// large again and its PHY rate is told 15 % too high by `sensor`.
-fn least_rate_of_a_fast_reader(sensor: Sensor) -> f64 {
+/// large again and its PHY rate is told 15 % too high by `sensor`. `others` tells those of the others.
+fn least_rate_of_a_fast_reader(sensor: Sensor, others: Sensor) -> f64 {
     let mut law = law(Law::Waterfill, 48.0, None);
     let mut plant = Plant::new(&[390.0, 175.5, 58.5], 0.1);
     let told = |factor: f64| {
         move |_: u64, mut reports: Vec<SlotReport>| {
             for report in &mut reports {
-                report.sensor = sensor;
+                report.sensor = others;
             }
             let second = &mut reports[1];
+            second.sensor = sensor;
             second.inverse_rate_sum /= factor;
             second.recent_inverse_rate /= factor;
             reports
@@ -482,11 +483,16 @@ fn least_rate_of_a_fast_reader(sensor: Sensor) -> f64 {
 
 #[test]
 fn a_rate_that_the_box_itself_reads_is_not_put_to_a_trial() {
-    let claimed = least_rate_of_a_fast_reader(Sensor::Agent);
-    assert!(
-        claimed < 0.4,
-        "{claimed}: the trial is what this test is about"
-    );
-    let read = least_rate_of_a_fast_reader(Sensor::BlockAck);
+    let claimed = least_rate_of_a_fast_reader(Sensor::Agent, Sensor::Agent);
+    assert!(claimed < 0.4, "{claimed}: no trial, so nothing is shown");
+    let read = least_rate_of_a_fast_reader(Sensor::BlockAck, Sensor::BlockAck);
     assert!(read > 0.6, "{read}");
+}
+
+#[test]
+fn a_claim_is_not_put_to_a_trial_beside_rates_that_are_only_assumed() {
+    let beside_assumed = least_rate_of_a_fast_reader(Sensor::Agent, Sensor::AckBurst);
+    assert!(beside_assumed > 0.6, "{beside_assumed}");
+    let beside_read = least_rate_of_a_fast_reader(Sensor::Agent, Sensor::BlockAck);
+    assert!(beside_read < 0.4, "{beside_read}");
 }

@@ -134,6 +134,8 @@ pub(super) struct StationEstimate {
     slot: SlotLength,
     /// Whether the PHY rate has just changed, so that the slot shows two rates mixed.
     rate_changed: bool,
+    /// Whether the PHY rate is assumed because neither an agent nor a radio tells it.
+    pub(super) rate_assumed: bool,
     frame_limit: FrameLimit,
     pub(super) elsewhere: Elsewhere,
     pub(super) target_level: f64,
@@ -184,6 +186,7 @@ impl StationEstimate {
             granted: Granted::since(now),
             slot: SlotLength::default(),
             rate_changed: false,
+            rate_assumed: false,
             frame_limit: FrameLimit::new(config.frame_level),
             elsewhere: Elsewhere::default(),
             target_level: 0.0,
@@ -263,6 +266,7 @@ impl StationEstimate {
         // Neither this slot nor the last shows one rate alone.
         self.rate_changed = factor > RATE_CHANGE;
         self.phy_bps = phy_bps;
+        self.rate_assumed = sample.is_passive && !sample.is_overheard;
         // Without a backlog, packets are acknowledgements and pings, which are smaller than the
         // packets that will fill frames.
         if let Some(bytes) = sample.packet_bytes.filter(|_| sample.backlogged) {

@@ -96,7 +96,7 @@ impl AckBurst {
         self.contending = None;
         let others = self.turns.before(now, station);
         if self.station(now, station).on_ack(now, ack, others) {
-            self.turns.add(now, station);
+            self.take_turn(now, station);
         }
     }
 
@@ -104,8 +104,24 @@ impl AckBurst {
     pub fn on_uplink_other(&mut self, now: Time, station: StationId) {
         self.contending = None;
         if self.station(now, station).on_uplink(now) {
-            self.turns.add(now, station);
+            self.take_turn(now, station);
         }
+    }
+
+    /// A burst of `station` begins. If another station's began just before, the frames that both answer
+    /// were sent one after the other, and how long each took is not known.
+    fn take_turn(&mut self, now: Time, station: StationId) {
+        let mut follows = false;
+        for other in self.turns.just_before(now, station) {
+            follows = true;
+            if let Some(other) = self.stations.get_mut(&other) {
+                other.answers_with_others();
+            }
+        }
+        if follows && let Some(own) = self.stations.get_mut(&station) {
+            own.answers_with_others();
+        }
+        self.turns.add(now, station);
     }
 
     /// Ends the slot of `station` and begins its next one. Without a usable estimate the report has

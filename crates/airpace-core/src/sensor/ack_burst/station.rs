@@ -43,6 +43,8 @@ struct Burst {
     sent: Time,
     /// When another station answered the frame before, if one did.
     others: Option<Time>,
+    /// Whether another station answered at nearly the same time.
+    with_others: bool,
     /// Segments that it acknowledges.
     segments: u32,
 }
@@ -117,10 +119,15 @@ impl StationBursts {
         begins
     }
 
+    /// Another station answers at nearly the same time as this one.
+    pub(super) fn answers_with_others(&mut self) {
+        self.burst.with_others = true;
+    }
+
     /// Ends the burst that runs.
     fn end_burst(&mut self) {
         let burst = self.burst;
-        if let Some(answered) = burst.answered {
+        if let Some(answered) = burst.answered.filter(|_| !burst.with_others) {
             // The frame is on the air from the later of two events on: the last packet has been handed
             // over, and another station has answered the frame before.
             let from = burst

@@ -26,6 +26,20 @@ impl Turns {
         self.bursts.push_back((now, station));
     }
 
+    /// The other stations whose bursts began so shortly before that their frames were sent together
+    /// with the one that `station` answers now.
+    pub(super) fn just_before(
+        &self,
+        now: Time,
+        station: StationId,
+    ) -> impl Iterator<Item = StationId> {
+        let latest_first = self.bursts.iter().rev();
+        latest_first
+            .take_while(move |&&(at, _)| now.saturating_since(at) < NEXT_FRAME)
+            .map(|&(_, other)| other)
+            .filter(move |&other| other != station)
+    }
+
     /// When another station answered the frame before the one that `station` answers now.
     pub(super) fn before(&self, now: Time, station: StationId) -> Option<Time> {
         let mut latest_first = self.bursts.iter().rev();
@@ -50,5 +64,9 @@ mod tests {
         assert_eq!(turns.before(us(2_000), StationId(0)), Some(us(1_000)));
         assert_eq!(turns.before(us(2_200), StationId(0)), Some(us(1_900)));
         assert_eq!(turns.before(us(2_200), StationId(2)), Some(us(1_500)));
+        let together: Vec<_> = turns.just_before(us(2_000), StationId(0)).collect();
+        assert_eq!(together, [StationId(2)]);
+        assert_eq!(turns.just_before(us(2_200), StationId(0)).count(), 0);
+        assert_eq!(turns.just_before(us(2_000), StationId(2)).count(), 0);
     }
 }
