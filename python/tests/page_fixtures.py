@@ -47,7 +47,10 @@ def station(index: int, name: str, **figures: Any) -> Station:
         "silent_s": 0.0,
         "share": 0.22,
         "limited_by": "fair-share",
-        "reason": "paced to its fair share, 50 Mbit/s of 52 Mbit/s; the air is shared with 3 other stations",
+        "reason": (
+            "paced to its fair share of the air: it gets 50 Mbit/s of the 52 Mbit/s it may have; the air is shared"
+            " with 3 other stations"
+        ),
         "lost_sensor": None,
         "mean_sent_mbps": 50.4,
         "mean_goodput_mbps": 50.1,
@@ -76,7 +79,7 @@ def idle(index: int, name: str) -> Station:
         backlog_packets=0,
         held_packets=0,
         limited_by="idle",
-        reason="nothing to send: 10 kbit/s of 52 Mbit/s that it may have",
+        reason="hardly anything is being sent to it: 10 kbit/s of the 52 Mbit/s it may have",
     )
 
 
@@ -114,6 +117,7 @@ def status(stations: list[Station], events: list[dict[str, Any]], **figures: Any
         "aimed_round_ms": 5.2,
         "price": 1.0,
         "air_of_others": 0.06,
+        "radio_trouble": None,
         "active_stations": active,
         "capped_elsewhere": 0,
         "least_latency_ms": None,
@@ -170,20 +174,22 @@ def slow_station() -> dict[str, Any]:
         phy_mbps=6.5,
         limited_by="slow-station",
         reason=(
-            "slow on the air: its frames go at 6.5 Mbit/s, the fastest station's at 433 Mbit/s; paced to its"
-            " share, 3.3 Mbit/s of 3.4 Mbit/s; it takes 44 % of the air for that"
+            "slow on the air: its PHY rate is 6.5 Mbit/s, that of the fastest station 433 Mbit/s; it gets 3.3 Mbit/s"
+            " of the 3.4 Mbit/s it may have, and takes 44 % of the air for that"
         ),
     )
     stations = [
         station(1, "anna-laptop"),
         station(2, "tv", mean_goodput_mbps=24.8, mean_sent_mbps=25.0, rate_mbps=51.0, share=0.12, wifi_delay_ms=3.0,
-                limited_by="sender", reason="the sender has no more to send: 25 Mbit/s of 51 Mbit/s that it may have"),
+                limited_by="sender",
+                reason="the sender has no more to send: 25 Mbit/s of the 51 Mbit/s that the station may have"),
         station(3, "phone", mean_goodput_mbps=38.0, mean_sent_mbps=38.2, rate_mbps=40.0, wifi_delay_ms=5.1,
-                reason="paced to its fair share, 38 Mbit/s of 40 Mbit/s; the air is shared with 3 other stations"),
+                reason="paced to its fair share of the air: it gets 38 Mbit/s of the 40 Mbit/s it may have; the air is"
+                " shared with 3 other stations"),
         slow,
         idle(5, "printer"),
     ]
-    events = [event(2, 5400, "station-joined", "has come", station=slow["mac"], name="garden-camera", ap="hall")]
+    events = [event(2, 5400, "station-joined", "has joined", station=slow["mac"], name="garden-camera", ap="hall")]
     box = status(stations, events)
     before = {"garden-camera": (5.0, 11.0), "anna-laptop": (4.0, 88.0), "phone": (4.6, 70.0)}
     return {"status": box, "history": history(box, before)}
@@ -208,8 +214,8 @@ def backhaul() -> dict[str, Any]:
             wifi_delay_ms=1.5,
             limited_by="backhaul",
             reason=(
-                "the bottleneck is on the wired side, before the box: round trips to the server take 164 ms"
-                f" there, 150 ms of them in a queue, and only {mbps:.0f} Mbit/s of 130 Mbit/s arrive"
+                "the bottleneck is on the wired side, before the box: a round trip to the server takes 164 ms, 150 ms of"
+                f" which is spent in a queue, and only {mbps:.0f} Mbit/s arrive of the 130 Mbit/s it may have"
             ),
         )
 
@@ -242,8 +248,8 @@ def sensor_lost() -> dict[str, Any]:
             limited_by="sensor-lost",
             reason=(
                 "sensor lost: the radio air0 near the access point has not heard its frames for 452 s (is it on the access"
-                " point's channel? iw dev air0 info); paced by what"
-                f" is assumed meanwhile, {mbps:.0f} Mbit/s of {mbps * 1.02:.0f} Mbit/s"
+                " point's channel? iw dev air0 info); meanwhile its rate is based on assumptions: it gets"
+                f" {mbps:.0f} Mbit/s of the {mbps * 1.02:.0f} Mbit/s it may have"
             ),
         )
 
@@ -253,7 +259,7 @@ def sensor_lost() -> dict[str, Any]:
             number,
             452 - number,
             "sensor-lost",
-            "has lost its sensor block-ack: nothing observes it now",
+            "has lost its block-ack sensor: no sensor observes it now",
             station=one["mac"],
             name=one["name"],
             ap="hall",

@@ -28,8 +28,8 @@ WIDTHS = [400, 1300, 2000]
 CHROMIUM = shutil.which("chromium")
 #: What the page says first in each situation.
 VERDICTS = {
-    "slow-station": "garden-camera is slow on the air",
-    "backhaul": "The bottleneck is not the air: anna-laptop, tv and phone",
+    "slow-station": "Slow station: garden-camera",
+    "backhaul": "Backhaul bottleneck: anna-laptop, tv and phone",
     "sensor-lost": "Sensor lost: anna-laptop and phone",
 }
 #: Served beside the page: tells the test how far the page, or a part of it, is wider than its window.

@@ -167,6 +167,10 @@ pub struct ApStatus {
     /// to 1, as far as the radio near it has heard; absent without a radio.
     #[serde(default)]
     pub air_of_others: Option<f64>,
+    /// What is the matter with the radio near it, and what to do; absent if it shows frames, or if there
+    /// is none.
+    #[serde(default)]
+    pub radio_trouble: Option<String>,
     /// Stations to which at least 100 kbit/s are sent.
     #[serde(default)]
     pub active_stations: u64,

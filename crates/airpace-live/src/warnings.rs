@@ -37,11 +37,11 @@ fn log_refused(warning: Warning, counts: &Counts) {
         Warning::UnknownKey { key, from } => {
             let since_start = counts.dropped_for(Reason::Stranger);
             let key = PublicKey(key.0);
-            tracing::warn!(event = "handshake-unknown-key", %from, %key, since_start, "a handshake of a public key that is not configured: if it is that of a station, add it to a [[station]]");
+            tracing::warn!(event = "handshake-unknown-key", %from, %key, since_start, "a handshake came from a public key that is not configured: if it is a station's, add it to its [[station]]");
         }
         Warning::OtherKey { from } => {
             let since_start = counts.dropped_for(Reason::Check);
-            tracing::warn!(event = "handshake-for-other-key", %from, since_start, "a handshake for another public key than this end's: if it is from a station, correct proxy_public_key there");
+            tracing::warn!(event = "handshake-for-other-key", %from, since_start, "a handshake was meant for a public key other than this end's: if it came from a station, correct proxy_public_key there");
         }
         Warning::UnreadableInitiation { from } => {
             let since_start = counts.dropped_for(Reason::Handshake);

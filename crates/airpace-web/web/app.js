@@ -21,7 +21,9 @@ const charts = {
 
 let status = null;
 let history = { times: [], stations: new Map() };
-let span = 1200;
+// Of the charts; until somebody chooses, it grows with what there is to show.
+let span = SPANS[0][0];
+let hasChosenSpan = false;
 let chosen = null;
 let allEvents = false;
 // Numbers of the stations' colours, by hardware address: they stay while the page is open.
@@ -96,6 +98,7 @@ function swatch(colour) {
 }
 
 function show() {
+  growSpan();
   assignColours();
   showHead();
   showVerdict();
@@ -271,11 +274,21 @@ async function poll() {
   }
 }
 
+// Shows what is known up to 20 minutes back: a box that has just begun does not have empty charts.
+function growSpan() {
+  const known = status.unix_s - (history.times[0] ?? status.unix_s);
+  const fitting = known > SPANS[0][0] ? SPANS[1][0] : SPANS[0][0];
+  if (hasChosenSpan || fitting === span) return;
+  span = fitting;
+  showSpans();
+}
+
 function showSpans() {
   const buttons = SPANS.map(([seconds, text]) => {
     const button = element("button", { type: "button", "aria-pressed": String(seconds === span) }, text);
     button.addEventListener("click", () => {
       span = seconds;
+      hasChosenSpan = true;
       showSpans();
       if (status) showCharts();
     });

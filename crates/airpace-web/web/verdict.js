@@ -26,26 +26,26 @@ const CAUSES = [
   {
     by: "backhaul",
     level: "bad",
-    title: (who) => `The bottleneck is not the air: ${who}`,
-    advice: "Look at the cable, the switch or mesh link before the access point, and at the internet connection. Pacing cannot help there.",
+    title: (who) => `Backhaul bottleneck: ${who}`,
+    advice: "Check the link on the side named above: cable, switch and mesh link towards the access point, or the internet connection. Pacing the air cannot help there.",
   },
   {
     by: "slow-station",
     level: "warn",
-    title: (who, n) => `${who} ${n === 1 ? "is" : "are"} slow on the air`,
+    title: (who, n) => `Slow ${n === 1 ? "station" : "stations"}: ${who}`,
     advice: "Move it closer to the access point, or to the 5 GHz band. Its share of the air is bounded, so the others do not wait for it.",
   },
   {
     by: "contention",
     level: "warn",
-    title: (who) => `Others use the air: less is left for ${who}`,
-    advice: "Another network, or a station that uploads, sends on this channel. Try another channel, or look at who uploads.",
+    title: (who) => `Busy air: little is left for ${who}`,
+    advice: "Another network or an uploading station occupies this channel. Try another channel, or find the station that uploads.",
   },
   {
     by: "no-sensor",
     level: "info",
-    title: (who, n) => `Nothing observes ${who}`,
-    advice: "What is assumed decides. A radio near the access point (--radio) or an agent on the station would tell more.",
+    title: (who) => `No sensor: ${who}`,
+    advice: "A radio near the access point (--radio) or an agent on the station would replace the assumptions by measurements.",
   },
 ];
 
@@ -66,13 +66,14 @@ export function problems(status) {
     });
   }
   const stations = status.aps.flatMap((ap) => ap.stations);
-  addLostSensors(found, stations);
+  addLostSensors(found, status.aps);
   for (const { by, level, title, advice } of CAUSES) {
     const hit = stations.filter((station) => station.limited_by === by);
     if (hit.length > 0) {
       found.push({ level, title: title(list(hit), hit.length), text: reasons(hit), advice });
     }
   }
+  status.aps.forEach((ap) => addRadio(found, ap));
   status.aps.forEach((ap) => addDelays(found, ap));
   addLosses(found, status);
   if (status.dry_run) {
@@ -91,21 +92,46 @@ function allIsWell(stations) {
   const active = stations.filter((station) => station.limited_by !== "idle").length;
   const text = stations.length === 0
     ? "No station has been heard yet."
-    : `${count(stations.length, "station")}, ${active} of them active. Nothing but their senders and their fair share of the air limits them.`;
+    : `${count(stations.length, "station")}, ${active} active. Only their senders and their fair share of the air limit them.`;
   return { level: "ok", title: "All is well", text };
 }
 
-function addLostSensors(found, stations) {
-  const lost = stations.filter((station) => station.lost_sensor);
+function addLostSensors(found, aps) {
+  const lost = aps.flatMap((ap) => ap.stations).filter(hasLostSensor);
   if (lost.length === 0) return;
   const decides = lost.some((station) => station.limited_by === "sensor-lost");
-  const sensors = [...new Set(lost.map((station) => station.lost_sensor))];
+  // A radio that has never heard a station is none that it has lost.
+  const sensors = [...new Set(lost.map((station) => station.lost_sensor ?? "block-ack"))];
   found.push({
     level: decides ? "bad" : "warn",
     title: `Sensor lost: ${list(lost)}`,
-    text: reasons(lost),
-    advice: sensors.map((sensor) => SENSOR_ADVICE[sensor] ?? "It comes back with traffic that shows its frames.").join(" "),
+    text: radioTroubles(aps) || reasons(lost),
+    advice: sensors.map((sensor) => SENSOR_ADVICE[sensor] ?? "It returns with traffic that reveals its frames, such as TCP.").join(" "),
   });
+}
+
+// A radio that shows nothing, although no station needs it at the moment.
+function addRadio(found, ap) {
+  if (!ap.radio_trouble || ap.stations.some(hasLostSensor)) return;
+  found.push({
+    level: "warn",
+    title: `No radio at ${ap.name}`,
+    text: sentence(ap.radio_trouble),
+    advice: "Other sensors observe the stations meanwhile, less exactly.",
+  });
+}
+
+// What is wrong with the radios of access points whose stations miss nothing else.
+function radioTroubles(aps) {
+  const missing = aps.filter((ap) => ap.stations.some(hasLostSensor));
+  const isOfRadio = (ap) => ap.radio_trouble && !ap.stations.some((station) => station.lost_sensor === "agent");
+  return missing.every(isOfRadio) ? missing.map((ap) => sentence(ap.radio_trouble)).join("\n") : "";
+}
+
+// The sensor that needs TCP comes and goes with it, which matters only where it limits.
+function hasLostSensor(station) {
+  const { limited_by: by, lost_sensor: lost } = station;
+  return by === "sensor-lost" || Boolean(lost && lost !== "ack-burst");
 }
 
 // Waiting at the access point that is far above the aim is what airpace is there to prevent.
@@ -115,7 +141,7 @@ function addDelays(found, ap) {
       level: "warn",
       title: `${ap.name}: the latency that was asked for cannot be met`,
       text: `The least that seems feasible is ${number(ap.least_latency_ms)} ms.`,
-      advice: "Fewer or faster stations, or a longer latency.",
+      advice: "It takes fewer or faster stations, or a longer latency must be allowed.",
     });
   }
   const limit = Math.max(20, 3 * (ap.aimed_round_ms ?? Infinity));
@@ -125,7 +151,7 @@ function addDelays(found, ap) {
       level: "warn",
       title: `Packets wait long at ${ap.name}: ${list(late)}`,
       text: late.slice(0, 3).map((station) => `${station.name}: ${number(station.wait_p95_ms)} ms`).join(", ")
-        + ` (95th percentile; the law aims at ${number(ap.aimed_round_ms)} ms between two frames).`,
+        + ` (95th percentile; the aim is ${number(ap.aimed_round_ms)} ms between two frames to a station).`,
       advice: "See what limits these stations below.",
     });
   }
@@ -144,14 +170,15 @@ function addLosses(found, status) {
 
 // The reasons of a few stations, a line for each.
 function reasons(stations) {
-  if (stations.length === 1) {
-    const { reason } = stations[0];
-    return `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`;
-  }
+  if (stations.length === 1) return sentence(stations[0].reason);
   const told = stations.slice(0, SHOWN_REASONS).map((station) => `${station.name}: ${station.reason}`);
   const more = stations.length - SHOWN_REASONS;
-  if (more > 0) told.push(`The table below has the ${count(more, "other")}.`);
+  if (more > 0) told.push(`The table below has the ${more === 1 ? "other one" : `other ${more}`}.`);
   return told.join("\n");
+}
+
+function sentence(text) {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
 function list(stations) {

@@ -139,7 +139,8 @@ impl Visit for JsonFields<'_> {
     }
 }
 
-/// Writes fields for people: the message, then the others. The name of the event is for programs.
+/// Writes fields for people: the message, then the others, and the name of the event in brackets, under
+/// which `docs/logs.md` explains it.
 pub(super) struct HumanFields;
 
 impl<'w> FormatFields<'w> for HumanFields {
@@ -147,30 +148,46 @@ impl<'w> FormatFields<'w> for HumanFields {
         let mut text = HumanText {
             writer,
             is_first: true,
+            event: None,
             result: Ok(()),
         };
         fields.record(&mut text);
-        text.result
+        text.end()
     }
 }
 
 struct HumanText<'w> {
     writer: Writer<'w>,
     is_first: bool,
+    event: Option<String>,
     result: fmt::Result,
+}
+
+impl HumanText<'_> {
+    /// Writes the name of the event.
+    fn end(mut self) -> fmt::Result {
+        self.result?;
+        match self.event {
+            None => Ok(()),
+            Some(event) if self.writer.has_ansi_escapes() => {
+                write!(self.writer, " \x1b[2m[{event}]\x1b[0m")
+            }
+            Some(event) => write!(self.writer, " [{event}]"),
+        }
+    }
 }
 
 impl Visit for HumanText<'_> {
     fn record_str(&mut self, field: &Field, value: &str) {
-        if field.name() == "message" {
-            self.record_debug(field, &format_args!("{value}"));
-        } else {
-            self.record_debug(field, &value);
+        match field.name() {
+            "message" => self.record_debug(field, &format_args!("{value}")),
+            "event" => self.event = Some(value.to_owned()),
+            _ => self.record_debug(field, &value),
         }
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        if self.result.is_err() || field.name() == "event" {
+        if self.result.is_err() {
             return;
         }
         let space = if self.is_first { "" } else { " " };

@@ -83,6 +83,9 @@ fn as_text(status: &EdgeStatus) -> String {
             text.push_str(&format!(", others use {:.0} % of the air", 100.0 * share));
         }
         text.push('\n');
+        if let Some(trouble) = &ap.radio_trouble {
+            text.push_str(&format!("{trouble}\n"));
+        }
         if ap.stations.is_empty() {
             text.push_str("no station has been heard yet\n");
             continue;
@@ -104,14 +107,14 @@ fn stations(stations: &[EdgeStationStatus]) -> String {
     let mut table = Table::new([
         "station",
         "Mbit/s",
-        "of",
+        "granted",
         "share",
         "level",
         "p95 ms",
         "Wi-Fi ms",
         "wired ms",
         "sensor",
-        "sure",
+        "conf",
         "limited by",
     ]);
     for station in stations {
@@ -173,7 +176,7 @@ mod tests {
             ap: Some("hall".to_owned()),
             station: Some("02:00:00:00:00:01".to_owned()),
             name: Some("tv".to_owned()),
-            text: format!("has lost its sensor agent ({number})"),
+            text: format!("has lost its agent sensor {number}"),
         };
         let status = EdgeStatus {
             wan: "eth0".to_owned(),
@@ -182,6 +185,7 @@ mod tests {
             access_points: vec![ApStatus {
                 name: "hall".to_owned(),
                 air_of_others: Some(0.25),
+                radio_trouble: Some("the radio air0 has been down for 9 s".to_owned()),
                 stations: vec![EdgeStationStatus {
                     mac: "02:00:00:00:00:01".to_owned(),
                     share: Some(0.4),
@@ -198,12 +202,16 @@ mod tests {
         for words in [
             "ALL FRAMES PASS UNPACED: eth1 was removed",
             "others use 25 % of the air",
+            "the radio air0 has been down for 9 s\n",
             "40%",
             "02:00:00:00:00:01: paced to its fair share",
-            "14:13:32  sensor-lost         hall: tv has lost its sensor agent (12)",
+            "14:13:32  sensor-lost         hall: tv has lost its agent sensor 12",
         ] {
             assert!(text.contains(words), "{words}:\n{text}");
         }
-        assert!(!text.contains("(2)"), "ten events are enough:\n{text}");
+        assert!(
+            !text.contains("agent sensor 2\n"),
+            "ten events are enough:\n{text}"
+        );
     }
 }

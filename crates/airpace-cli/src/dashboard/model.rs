@@ -200,10 +200,16 @@ impl Concern {
         match station.limited_by.as_str() {
             "sensor-lost" | "backhaul" | "slow-station" => Self::Trouble,
             "contention" | "no-sensor" | "passing" | "exempt" => Self::Notice,
-            _ if station.lost_sensor.is_some() => Self::Notice,
+            _ if misses_sensor(station) => Self::Notice,
             _ => Self::None,
         }
     }
+}
+
+/// Whether a sensor is missed that does not come and go with TCP.
+fn misses_sensor(station: &EdgeStationStatus) -> bool {
+    let lost = station.lost_sensor.as_deref();
+    lost.is_some_and(|sensor| sensor != "ack-burst")
 }
 
 /// What the station gets: what has arrived, or what was sent where nobody knows.

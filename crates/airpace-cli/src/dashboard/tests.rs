@@ -32,8 +32,8 @@ fn station(number: u8, name: &str, mbps: f64) -> EdgeStationStatus {
         share: Some(0.3),
         limited_by: "fair-share".to_owned(),
         reason: format!(
-            "paced to its fair share, {mbps:.0} Mbit/s of {:.0} Mbit/s; the air is shared with 2 other \
-             stations",
+            "paced to its fair share of the air: it gets {mbps:.0} Mbit/s of the {:.0} Mbit/s it may \
+             have; the air is shared with 2 other stations",
             1.02 * mbps
         ),
         mean_sent_mbps: mbps,
@@ -101,16 +101,15 @@ fn dashboard(last: &EdgeStatus) -> Dashboard {
 fn slow_station() -> Dashboard {
     let mut slow = station(3, "old-printer", 9.3);
     slow.limited_by = "slow-station".to_owned();
-    slow.reason =
-        "slow on the air: its frames go at 13 Mbit/s, the fastest station's at 390 Mbit/s; paced \
-                   to its share, 9.3 Mbit/s of 9.5 Mbit/s; it takes 34 % of the air for that"
-            .to_owned();
+    slow.reason = "slow on the air: its PHY rate is 13 Mbit/s, that of the fastest station 390 Mbit/s; it \
+                   gets 9.3 Mbit/s of the 9.5 Mbit/s it may have, and takes 34 % of the air for that"
+        .to_owned();
     (slow.phy_mbps, slow.phy_assumed) = (Some(13.0), false);
     (slow.level, slow.share, slow.wait_p95_ms) = (Some(4.0), Some(0.34), Some(31.0));
     slow.sensor = Some("block-ack".to_owned());
     let events = vec![
-        event(1, 3_000.0, "tv", "has come"),
-        event(2, 65.0, "old-printer", "has come"),
+        event(1, 3_000.0, "tv", "has joined"),
+        event(2, 65.0, "old-printer", "has joined"),
     ];
     dashboard(&status(
         vec![station(1, "tv", 94.0), station(2, "laptop", 88.0), slow],
@@ -121,8 +120,9 @@ fn slow_station() -> Dashboard {
 fn backhaul() -> Dashboard {
     let mut behind = station(2, "laptop", 30.0);
     behind.limited_by = "backhaul".to_owned();
-    behind.reason = "the bottleneck is on the wired side, before the box: round trips to the server take \
-                     180 ms there, 165 ms of them in a queue, and only 30 Mbit/s of 190 Mbit/s arrive"
+    behind.reason = "the bottleneck is on the wired side, before the box: a round trip to the server takes \
+                     180 ms, 165 ms of which is spent in a queue, and only 30 Mbit/s arrive of the 190 \
+                     Mbit/s it may have"
         .to_owned();
     behind.rate_mbps = Some(190.0);
     (behind.backhaul_rtt_ms, behind.backhaul_delay_ms) = (Some(180.0), Some(165.0));
@@ -134,8 +134,8 @@ fn lost_sensor() -> Dashboard {
     let mut blind = station(1, "tv", 19.0);
     blind.limited_by = "sensor-lost".to_owned();
     blind.reason =
-        "sensor lost: its agent has not reported for 61 s; paced by what is assumed meanwhile, \
-                    19 Mbit/s of 20 Mbit/s"
+        "sensor lost: its agent has not reported for 61 s; meanwhile its rate is based on \
+                    assumptions: it gets 19 Mbit/s of the 20 Mbit/s it may have"
             .to_owned();
     blind.sensor = Some("none".to_owned());
     blind.lost_sensor = Some("agent".to_owned());
@@ -146,7 +146,7 @@ fn lost_sensor() -> Dashboard {
         9,
         61.0,
         "tv",
-        "has lost its sensor agent: nothing observes it now",
+        "has lost its agent sensor: no sensor observes it now",
     )];
     dashboard(&status(vec![blind, station(2, "laptop", 88.0)], events))
 }
@@ -172,6 +172,15 @@ fn a_bottleneck_in_the_backhaul_is_told_on_a_small_screen() {
 fn a_lost_sensor_is_told_on_a_small_screen() {
     let expected = include_str!("snapshots/sensor-lost.txt");
     assert_screen(&lost_sensor(), 80, 24, expected);
+}
+
+#[test]
+fn a_radio_that_is_down_is_told_although_no_station_needs_it() {
+    let mut last = status(vec![station(1, "tv", 94.0)], Vec::new());
+    let trouble = "the radio air0 near the access point has been down for 9 s";
+    last.access_points[0].radio_trouble = Some(trouble.to_owned());
+    let shown = screen(&dashboard(&last), 80, 24);
+    assert!(shown.contains(&trouble[4..]), "{shown}");
 }
 
 #[test]

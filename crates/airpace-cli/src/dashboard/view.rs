@@ -87,19 +87,22 @@ fn heading(dashboard: &Dashboard) -> Vec<Line<'_>> {
     lines
 }
 
-/// The most important thing that is wrong with the whole box, if any.
+/// The most important thing that is wrong with the whole box, or with the radio near the access point.
 fn warning<'a>(dashboard: &'a Dashboard, status: &'a EdgeStatus) -> Option<Line<'a>> {
-    let text = match (&dashboard.away, &status.passing) {
-        (Some(error), _) => format!("NO ANSWER, the figures are old, trying again: {error}"),
-        (None, Some(reason)) => format!("ALL FRAMES PASS UNPACED: {reason}"),
-        (None, None) => return None,
+    let trouble = dashboard.ap().and_then(|(_, ap)| ap.radio_trouble.as_ref());
+    let text = match (&dashboard.away, &status.passing, trouble) {
+        (Some(error), _, _) => format!("NO ANSWER, the figures are old, trying again: {error}"),
+        (None, Some(reason), _) => format!("ALL FRAMES PASS UNPACED: {reason}"),
+        // Without the article it fits a line of 80 columns.
+        (None, None, Some(trouble)) => trouble.strip_prefix("the ").unwrap_or(trouble).to_owned(),
+        (None, None, None) => return None,
     };
     Some(Line::styled(text, alarm(dashboard)))
 }
 
 fn of_ap(index: usize, count: usize, ap: &ApStatus) -> String {
     let mut text = format!(
-        "access point {} of {count}: {} ({})   {} of {} stations active",
+        "access point {} of {count}: {} ({})   {} of {} active",
         index + 1,
         ap.name,
         ap.ports.join(", "),
@@ -229,9 +232,11 @@ fn radio(station: &EdgeStationStatus) -> String {
     let phy = phy.map_or_else(|| "-".to_owned(), |mbps| format!("{mbps:.0}"));
     let sensor = station.sensor.as_deref().unwrap_or("none");
     let confidence = station.confidence.filter(|_| sensor != "none");
-    let sure = confidence.map_or_else(String::new, |sure| format!(", {:.0} % sure", 100.0 * sure));
+    let sure = confidence.map_or_else(String::new, |sure| {
+        format!(", confidence {:.0} %", 100.0 * sure)
+    });
     let lost = station.lost_sensor.as_ref();
-    let lost = lost.map_or_else(String::new, |lost| format!(", lost: {lost}"));
+    let lost = lost.map_or_else(String::new, |lost| format!(", lost {lost}"));
     format!(
         "PHY {about}{phy} Mbit/s, {} packets per frame, sensor {sensor}{sure}{lost}",
         number(station.level)

@@ -182,6 +182,7 @@ fn settings_of_the_log_are_documented_and_wrong_ones_are_told() {
         assert!(output.status.success());
         let log = String::from_utf8(output.stderr).unwrap();
         assert!(log.contains(value) && log.contains(variable), "{log}");
+        assert!(log.ends_with(" [log-setting-ignored]\n"), "{log}");
     }
 }
 

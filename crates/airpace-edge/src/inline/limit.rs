@@ -87,12 +87,10 @@ impl StationStatus<'_> {
     #[must_use]
     pub fn limit(&self, passing: Option<&str>) -> Limit {
         let (by, mut reason) = self.judge(passing);
-        // The loss is in the sentence already where it is what limits. That of a sensor which needs
-        // traffic says nothing without traffic.
-        let is_told = |lost: &LostSensor| {
-            by != LimitedBy::SensorLost
-                && (by != LimitedBy::Idle || lost.sensor != Sensor::AckBurst)
-        };
+        // The loss is in the sentence already where it is what limits. That of a sensor which comes and
+        // goes with traffic says nothing elsewhere.
+        let is_told =
+            |lost: &LostSensor| by != LimitedBy::SensorLost && lost.sensor != Sensor::AckBurst;
         if let Some(lost) = self.lost.filter(is_told) {
             reason.push_str("; ");
             reason.push_str(&self.loss(lost));
@@ -168,25 +166,27 @@ impl StationStatus<'_> {
     /// A cause in a sentence with the figures.
     fn explain(&self, by: LimitedBy, passing: Option<&str>) -> String {
         let granted_bps = self.recent.granted_bps.unwrap_or(0.0);
-        let sent = format!("{} of {}", rate(self.recent.sent_bps), rate(granted_bps));
+        let sent = rate(self.recent.sent_bps);
+        let sent = format!("{sent} of the {} it may have", rate(granted_bps));
         match by {
             LimitedBy::Passing => passing.map_or_else(
-                || "no rate is granted, so its frames pass unpaced".to_owned(),
+                || "it has been granted no rate, so its frames pass unpaced".to_owned(),
                 |why| format!("all frames of the box pass unpaced: {why}"),
             ),
             LimitedBy::Exempt => {
-                "exempt: its frames pass unpaced, and may queue in the access point".to_owned()
+                "exempted by an operator: its frames pass unpaced and may queue in the access point"
+                    .to_owned()
             }
-            LimitedBy::Idle => format!("nothing to send: {sent} that it may have"),
+            LimitedBy::Idle => format!("hardly anything is being sent to it: {sent}"),
             LimitedBy::Backhaul => self.explain_backhaul(granted_bps),
             LimitedBy::SensorLost => self.explain_lost_sensor(&sent),
             LimitedBy::NoSensor => {
                 let seen = if self.sensor() == Sensor::WaitingTime {
-                    "only its waiting time is observed, not its frames"
+                    "no sensor sees its frames, only how long its packets wait"
                 } else {
-                    "nothing is observed of its frames"
+                    "no sensor sees its frames"
                 };
-                format!("{seen}: paced by what is assumed, {sent}")
+                format!("{seen}, so its rate is based on assumptions: it gets {sent}")
             }
             LimitedBy::SlowStation => self.explain_slowness(&sent),
             LimitedBy::Contention => self.explain_contention(granted_bps, &sent),
@@ -196,7 +196,7 @@ impl StationStatus<'_> {
                     1 => "the air is shared with 1 other station".to_owned(),
                     n => format!("the air is shared with {n} other stations"),
                 };
-                format!("paced to its fair share, {sent}; {company}")
+                format!("paced to its fair share of the air: it gets {sent}; {company}")
             }
             LimitedBy::Sender => self.explain_sender(granted_bps),
         }
@@ -208,11 +208,13 @@ impl StationStatus<'_> {
             // A sender that finds its path's rate and leaves no queue, as BBR does, cannot be told from
             // one that has no more to send.
             format!(
-                "only {sent} of {granted} arrive, and there is no queue on the wired side: the server \
-                 sends no more, or a link on its way is full"
+                "only {sent} reach the box of the {granted} it may have, and no queue is seen on the \
+                 wired side: either the server sends no faster, or a link on the way is full"
             )
         } else {
-            format!("the sender has no more to send: {sent} of {granted} that it may have")
+            format!(
+                "the sender has no more to send: {sent} of the {granted} that the station may have"
+            )
         }
     }
 
@@ -221,13 +223,13 @@ impl StationStatus<'_> {
             && let Some(wait) = self.long_air_wait()
         {
             return format!(
-                "the air is busy: packets or their acknowledgements wait {:.0} ms there beyond the usual, \
-                 so only {sent} arrive; uploads, this station's or others', take the channel in turns",
+                "the channel is busy: packets or their acknowledgements wait {:.0} ms longer than usual for \
+                 it, so the station gets only {sent}; it or other stations are probably uploading",
                 ms(wait)
             );
         }
         format!(
-            "others use {:.0} % of the air: paced to its share of the rest, {sent}",
+            "other networks use {:.0} % of the air; paced to its share of the rest: it gets {sent}",
             100.0 * self.cell.air_of_others.unwrap_or(0.0)
         )
     }
@@ -235,6 +237,15 @@ impl StationStatus<'_> {
     /// What observes the station now.
     fn sensor(&self) -> Sensor {
         self.report.map_or(Sensor::None, |report| report.sensor)
+    }
+
+    /// Returns its share of the air; `None` if it is not known. A rate that is assumed, and that no queue
+    /// behind the box has put to the test, sinks to what a bottleneck elsewhere lets arrive, which would
+    /// look like a full channel.
+    #[must_use]
+    pub fn told_share(&self, by: LimitedBy) -> Option<f64> {
+        let is_untested = by == LimitedBy::Backhaul && self.is_phy_assumed();
+        self.share.filter(|_| !is_untested)
     }
 
     /// Whether packets come all the time.
@@ -283,20 +294,21 @@ impl StationStatus<'_> {
     fn explain_backhaul(&self, granted_bps: f64) -> String {
         if let Some(limit_bps) = self.path_bottleneck_bps() {
             return format!(
-                "the bottleneck is between the box and the access point, not on the air: about {} \
-                 pass there, and packets above that wait or are lost on the way",
+                "the bottleneck is between the box and the access point, not on the air: about {} get \
+                 through there, and packets beyond that wait or are lost",
                 rate(limit_bps)
             );
         }
         let trip = self.wired_queue(granted_bps).map_or_else(String::new, |trip| {
             format!(
-                "round trips to the server take {:.0} ms there, {:.0} ms of them in a queue, and ",
+                "a round trip to the server takes {:.0} ms, {:.0} ms of which is spent in a queue, and ",
                 ms(trip.time),
                 ms(trip.excess())
             )
         });
         format!(
-            "the bottleneck is on the wired side, before the box: {trip}only {} of {} arrive",
+            "the bottleneck is on the wired side, before the box: {trip}only {} arrive of the {} it may \
+             have",
             rate(self.recent.sent_bps),
             rate(granted_bps)
         )
@@ -307,7 +319,7 @@ impl StationStatus<'_> {
             Some(lost) => self.loss(lost),
             None => self.radio_trouble().unwrap_or_default(),
         };
-        format!("sensor lost: {loss}; paced by what is assumed meanwhile, {sent}")
+        format!("sensor lost: {loss}; meanwhile its rate is based on assumptions: it gets {sent}")
     }
 
     /// Whether the station's frames take long beside the fastest active station's.
@@ -327,15 +339,15 @@ impl StationStatus<'_> {
         let about = if self.is_phy_assumed() { "about " } else { "" };
         let beside = match self.cell.fastest_bps {
             Some(fastest_bps) if self.is_behind(phy_bps) => {
-                format!(", the fastest station's at {}", rate(fastest_bps))
+                format!(", that of the fastest station {}", rate(fastest_bps))
             }
             _ => String::new(),
         };
         let share = self.share.map_or_else(String::new, |share| {
-            format!("; it takes {:.0} % of the air for that", 100.0 * share)
+            format!(", and takes {:.0} % of the air for that", 100.0 * share)
         });
         format!(
-            "slow on the air: its frames go at {about}{}{beside}; paced to its share, {sent}{share}",
+            "slow on the air: its PHY rate is {about}{}{beside}; it gets {sent}{share}",
             rate(phy_bps)
         )
     }
@@ -355,13 +367,13 @@ impl StationStatus<'_> {
             Sensor::BlockAck => self
                 .radio_trouble()
                 .unwrap_or_else(|| self.radio_silence(since)),
-            _ => format!("no TCP acknowledgements have shown its frames for {since} s"),
+            _ => format!("no TCP acknowledgements have revealed its frames for {since} s"),
         };
         let current = self.sensor();
         let instead = if current == lost.sensor {
-            ", and speaks again".to_owned()
+            ", but is back now".to_owned()
         } else if has_level(current) {
-            format!(", and {} observes it instead", current.name())
+            format!("; the {} sensor observes it instead", current.name())
         } else {
             String::new()
         };

@@ -83,6 +83,26 @@ impl<F: DownlinkFrame> Inline<F> {
         self.media.get(medium)?.observer.radio.nearby.as_ref()
     }
 
+    /// Says what is the matter with the radio near an access point, and what to do; `None` if it shows
+    /// frames, or if there is none.
+    #[must_use]
+    pub fn radio_trouble(&self, medium: usize) -> Option<String> {
+        let radio = &self.media.get(medium)?.observer.radio;
+        let nearby = radio.nearby.as_ref()?;
+        let now = self.watched_at;
+        let silent = now.saturating_since(radio.heard_at.max(nearby.since));
+        nearby.trouble(now).or_else(|| {
+            let interface = &nearby.interface;
+            (silent >= SILENT_AFTER).then(|| {
+                format!(
+                    "the radio {interface} near the access point has shown no frames for {} s (is it on the \
+                     access point's channel? iw dev {interface} info)",
+                    silent.as_secs()
+                )
+            })
+        })
+    }
+
     /// Share of the last slot for which others than the access point and its stations used the air,
     /// 0 to 1, as far as the radio near the access point has heard; `None` if it has heard no control
     /// frame yet, has shown nothing for ten seconds, or is down or away.

@@ -4,7 +4,7 @@ use super::cause::ToldCause;
 use super::nearby::NearbyRadio;
 use super::news::{News, NewsKind};
 use super::station::{LearntStation, Seat};
-use super::watch::{LostSensor, Recent, SlotView};
+use super::watch::{LostSensor, Recent, SlotView, has_level};
 use super::{DownlinkFrame, Inline, StationChange};
 use crate::proxy::{Mode, RejectedReports};
 use airpace_core::control::AirEstimate;
@@ -80,6 +80,17 @@ pub struct CellPicture {
     pub air_of_others: Option<f64>,
     /// Sum of the stations' shares of the air as they were estimated. Errors can make it exceed 1.
     pub air_of_stations: f64,
+}
+
+/// The PHY rate of a station with which others may be compared, bit/s. What is assumed of one whose frames
+/// no sensor sees can be anything.
+pub(super) fn comparable_phy_bps(
+    report: Option<&SlotReport>,
+    air: Option<AirEstimate>,
+) -> Option<f64> {
+    let report = report?;
+    let assumed = air.filter(|_| has_level(report.sensor));
+    report.phy_rate_bps().or_else(|| assumed?.phy_bps)
 }
 
 impl StationStatus<'_> {
@@ -169,8 +180,7 @@ impl<F: DownlinkFrame> Inline<F> {
             }
             cell.active += 1;
             let report = proxy.last_report(station.seat.station);
-            let reported = report.and_then(SlotReport::phy_rate_bps);
-            let phy_bps = reported.or_else(|| watch.air?.phy_bps);
+            let phy_bps = comparable_phy_bps(report, watch.air);
             cell.fastest_bps = match (cell.fastest_bps, phy_bps) {
                 (Some(fastest), Some(phy)) => Some(phy.max(fastest)),
                 (fastest, phy) => fastest.or(phy),

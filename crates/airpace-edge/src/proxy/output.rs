@@ -103,18 +103,18 @@ impl core::fmt::Display for Event {
             Self::LatencyInfeasible { least_s } => write!(
                 f,
                 "the latency that was asked for cannot be met: 95 of 100 packets pass the access point \
-                 within {:.1} ms, which seems to be the least; ask for more, or leave it to an aim",
+                 within {:.1} ms, which seems to be the least; allow more, or set an aim instead",
                 least_s * 1e3
             ),
             Self::ReportsRejected { station, reports } => write!(
                 f,
-                "station {station}: {reports} of its reports claim what cannot be, or came too often, and \
-                 were corrected or left out"
+                "station {station}: {reports} of its reports made impossible claims or came too often; \
+                 they were corrected or ignored"
             ),
             Self::BottleneckElsewhere { stations } => write!(
                 f,
-                "stations whose bottleneck appears to lie elsewhere than at the access point: {stations} \
-                 (they are sent what arrives)"
+                "stations whose bottleneck appears not to be the access point: {stations} (they are sent \
+                 whatever arrives)"
             ),
         }
     }

@@ -59,7 +59,7 @@ impl EventLog {
 pub(super) fn of_news(unix_s: f64, news: &News, names: &[String]) -> EdgeEvent {
     let ap = |medium: usize| names.get(medium).cloned();
     let (kind, text) = match news.what {
-        NewsKind::Joined => ("station-joined", "has come".to_owned()),
+        NewsKind::Joined => ("station-joined", "has joined".to_owned()),
         NewsKind::Left => ("station-left", "has left".to_owned()),
         NewsKind::Roamed { from } => {
             let from = ap(from).unwrap_or_default();
@@ -83,13 +83,21 @@ fn sensor_change(from: Sensor, to: Sensor) -> (&'static str, String) {
     let (old, new) = (from.name(), to.name());
     let has_been_lost = to > from;
     if !has_been_lost {
-        return ("sensor-changed", format!("is observed by {new} now"));
+        return (
+            "sensor-changed",
+            format!("is now observed by the {new} sensor"),
+        );
     }
     let instead = match to {
-        Sensor::None => "nothing observes it now".to_owned(),
-        _ => format!("{new} observes it now"),
+        // It comes and goes with TCP.
+        _ if from == Sensor::AckBurst => {
+            let text = "shows no frames by its TCP acknowledgements now".to_owned();
+            return ("sensor-changed", text);
+        }
+        Sensor::None => "no sensor observes it now".to_owned(),
+        _ => format!("the {new} sensor observes it now"),
     };
-    let text = format!("has lost its sensor {old}: {instead}");
+    let text = format!("has lost its {old} sensor: {instead}");
     ("sensor-lost", text)
 }
 
@@ -104,8 +112,8 @@ pub(super) fn of_medium(
         // Changes of a mode follow from the coming and going of stations and sensors.
         Event::ModeChanged { .. } => return None,
         Event::ReportsRejected { reports, .. } => format!(
-            "{reports} of its reports claim what cannot be, or came too often, and were corrected or \
-             left out"
+            "{reports} of its reports made impossible claims or came too often; they were corrected or \
+             ignored"
         ),
         other => other.to_string(),
     };
@@ -157,10 +165,15 @@ mod tests {
         };
         let event = of_news(7.0, &news, &names);
         assert_eq!(event.kind, "sensor-lost");
-        assert!(event.text.contains("ack-burst observes it now"));
+        assert!(event.text.contains("ack-burst sensor observes it now"));
         news.what = NewsKind::SensorChanged {
             from: Sensor::None,
             to: Sensor::AckBurst,
+        };
+        assert_eq!(of_news(7.0, &news, &names).kind, "sensor-changed");
+        news.what = NewsKind::SensorChanged {
+            from: Sensor::AckBurst,
+            to: Sensor::None,
         };
         assert_eq!(of_news(7.0, &news, &names).kind, "sensor-changed");
     }

@@ -180,6 +180,7 @@ impl RunningEdge {
                     .and_then(|estimates| Some(estimates.aimed_round_s? * 1e3)),
                 price: estimates.and_then(|estimates| estimates.price),
                 air_of_others: cell.air_of_others,
+                radio_trouble: self.inline.radio_trouble(medium),
                 active_stations: cell.active as u64,
                 capped_elsewhere: estimates.map_or(0, |estimates| estimates.capped_elsewhere),
                 least_latency_ms: estimates

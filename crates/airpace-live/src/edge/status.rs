@@ -47,7 +47,7 @@ pub(super) fn station(
         corrected_reports: status.rejected.corrected,
         surplus_reports: status.rejected.surplus,
         silent_s: now.saturating_since(status.heard_at).as_secs_f64(),
-        share: status.share,
+        share: status.told_share(limit.by),
         limited_by: limit.by.to_string(),
         reason: limit.reason,
         lost_sensor: status.lost.map(|lost| lost.sensor.name().to_owned()),

@@ -140,8 +140,8 @@ pub(super) const METRICS: &[Metric<EdgeStationStatus>] = &[
     gauge(
         "airpace_station_sensor_lost",
         "",
-        "Whether the station has lost a sensor that is not back.",
-        |of| flag(of.lost_sensor.is_some()),
+        "Whether its agent or the radio is missed, or a lost sensor limits the station.",
+        |of| flag(misses_sensor(of)),
     ),
     gauge(
         "airpace_station_phy_rate_assumed",
@@ -160,6 +160,12 @@ pub(super) const METRICS: &[Metric<EdgeStationStatus>] = &[
         |of| count(of.surplus_reports),
     ),
 ];
+
+/// Whether an operator should look after a sensor. The one that needs TCP comes and goes with it.
+fn misses_sensor(of: &EdgeStationStatus) -> bool {
+    let lost = of.lost_sensor.as_deref();
+    of.limited_by == "sensor-lost" || lost.is_some_and(|sensor| sensor != "ack-burst")
+}
 
 /// What can limit a station, the first that applies first.
 pub(super) const CAUSES: &[&str] = &[

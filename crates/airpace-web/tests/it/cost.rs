@@ -26,7 +26,7 @@ fn status(stations: usize) -> EdgeStatus {
         share: Some(0.01),
         sensor: Some("block-ack".to_owned()),
         limited_by: "fair-share".to_owned(),
-        reason: "paced to its fair share, 11 Mbit/s of 12 Mbit/s; the air is shared with 99 other stations".to_owned(),
+        reason: "paced to its fair share of the air: it gets 11 Mbit/s of the 12 Mbit/s it may have; the air is shared with 99 other stations".to_owned(),
         mode: "controlled".to_owned(),
         ..EdgeStationStatus::default()
     }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::inline::status::comparable_phy_bps;
 use crate::inline::{CellPicture, NearbyRadio, RadioState, Recent, ToldCause};
 use crate::proxy::{Mode, RejectedReports};
 use airpace_core::control::AirEstimate;
@@ -82,7 +83,11 @@ fn assert_limit(station: &StationStatus<'_>, by: LimitedBy, words: &[&str]) {
 #[test]
 fn a_station_that_uses_its_share_is_limited_by_it() {
     let report = report(Sensor::AckBurst, None);
-    let words = ["fair share", "94 Mbit/s of 96 Mbit/s", "1 other station"];
+    let words = [
+        "fair share",
+        "94 Mbit/s of the 96 Mbit/s",
+        "1 other station",
+    ];
     assert_limit(&paced(&report), LimitedBy::FairShare, &words);
     let mut alone = paced(&report);
     alone.cell.active = 1;
@@ -93,7 +98,7 @@ fn a_station_that_uses_its_share_is_limited_by_it() {
 #[test]
 fn a_station_with_little_to_send_is_limited_by_its_sender_or_idle() {
     let report = report(Sensor::AckBurst, None);
-    let words = ["5.0 Mbit/s of 96 Mbit/s"];
+    let words = ["5.0 Mbit/s reach the box of the 96 Mbit/s"];
     assert_limit(&unhurried(&report, 5e6), LimitedBy::Sender, &words);
     assert_limit(&unhurried(&report, 20e3), LimitedBy::Idle, &["20 kbit/s"]);
     // A burst that waits for its pacer is not a limit while the mean is far below the rate.
@@ -111,7 +116,11 @@ fn a_slow_station_is_told_by_its_phy_rate_alone_or_beside_a_fast_one() {
     assert_limit(
         &station,
         LimitedBy::SlowStation,
-        &["26 Mbit/s", "9.3 Mbit/s of 9.4 Mbit/s", "40 % of the air"],
+        &[
+            "26 Mbit/s",
+            "9.3 Mbit/s of the 9.4 Mbit/s",
+            "40 % of the air",
+        ],
     );
     let medium = report(Sensor::Agent, Some(90e6));
     let mut station = paced(&medium);
@@ -134,6 +143,29 @@ fn a_rate_that_is_only_assumed_is_called_so() {
 }
 
 #[test]
+fn no_station_is_slow_beside_a_rate_that_is_assumed_of_one_that_nobody_sees() {
+    let air = Some(AirEstimate {
+        phy_bps: Some(4_000e6),
+        ..AirEstimate::default()
+    });
+    for (sensor, comparable) in [
+        (Sensor::AckBurst, Some(4_000e6)),
+        (Sensor::WaitingTime, None),
+        (Sensor::None, None),
+    ] {
+        let seen = report(sensor, None);
+        assert_eq!(
+            comparable_phy_bps(Some(&seen), air),
+            comparable,
+            "{sensor:?}"
+        );
+    }
+    let told = report(Sensor::Agent, Some(390e6));
+    let compared = comparable_phy_bps(Some(&told), air).expect("it is reported");
+    assert!((compared - 390e6).abs() < 1.0, "{compared}");
+}
+
+#[test]
 fn a_bottleneck_before_the_access_point_is_told_with_what_passes_there() {
     let report = report(Sensor::AckBurst, None);
     let mut station = paced(&report);
@@ -143,6 +175,12 @@ fn a_bottleneck_before_the_access_point_is_told_with_what_passes_there() {
     });
     let words = ["40 Mbit/s", "not on the air"];
     assert_limit(&station, LimitedBy::Backhaul, &words);
+    assert_eq!(station.told_share(LimitedBy::Backhaul), station.share);
+    if let Some(air) = &mut station.air {
+        air.phy_bps = Some(40e6);
+    }
+    assert_eq!(station.told_share(LimitedBy::Backhaul), None, "assumed");
+    assert_eq!(station.told_share(LimitedBy::FairShare), station.share);
 }
 
 #[test]
@@ -153,7 +191,7 @@ fn a_queue_on_the_wired_side_is_told_apart_from_a_sender_with_pauses() {
         time: Duration::from_millis(180),
         smallest: Duration::from_millis(15),
     });
-    let words = ["180 ms", "165 ms", "30 Mbit/s of 96 Mbit/s"];
+    let words = ["180 ms", "165 ms", "30 Mbit/s arrive of the 96 Mbit/s"];
     assert_limit(&station, LimitedBy::Backhaul, &words);
     station.recent.active_share = 0.4;
     assert_limit(&station, LimitedBy::Sender, &["no more to send"]);
@@ -162,7 +200,10 @@ fn a_queue_on_the_wired_side_is_told_apart_from_a_sender_with_pauses() {
         time: Duration::from_millis(180),
         smallest: Duration::from_millis(150),
     });
-    let words = ["a link on its way is full", "30 Mbit/s of 96 Mbit/s"];
+    let words = [
+        "a link on the way is full",
+        "30 Mbit/s reach the box of the 96 Mbit/s",
+    ];
     assert_limit(&station, LimitedBy::Sender, &words);
 }
 
@@ -178,7 +219,7 @@ fn the_short_queue_that_bbr_leaves_on_the_wired_side_is_one() {
     assert_limit(
         &station,
         LimitedBy::Backhaul,
-        &["16 ms", "10 Mbit/s of 96 Mbit/s"],
+        &["16 ms", "10 Mbit/s arrive of the 96 Mbit/s"],
     );
     // Bursts that the pacer holds back do not make it the limit, unless the rate is used.
     station.recent.held_share = 0.9;
@@ -203,7 +244,7 @@ fn a_steady_download_that_waits_for_the_channel_is_not_blamed_on_its_sender() {
     let report = report(Sensor::AckBurst, None);
     let mut station = unhurried(&report, 30e6);
     station.recent.air_wait = Some(Duration::from_millis(45));
-    let words = ["45 ms", "30 Mbit/s of 96 Mbit/s", "the air is busy"];
+    let words = ["45 ms", "30 Mbit/s of the 96 Mbit/s", "the channel is busy"];
     assert_limit(&station, LimitedBy::Contention, &words);
     // A sender with pauses, and a wait as any loaded cell has it, say nothing about the channel.
     station.recent.active_share = 0.4;
@@ -216,7 +257,7 @@ fn a_steady_download_that_waits_for_the_channel_is_not_blamed_on_its_sender() {
 #[test]
 fn a_lost_sensor_limits_while_nothing_replaces_it_and_is_told_in_any_case() {
     let unseen = report(Sensor::None, None);
-    assert_limit(&paced(&unseen), LimitedBy::NoSensor, &["assumed"]);
+    assert_limit(&paced(&unseen), LimitedBy::NoSensor, &["assumptions"]);
     let lost = Some(LostSensor {
         sensor: Sensor::Agent,
         since: Time::from_millis(48_000),
@@ -228,16 +269,23 @@ fn a_lost_sensor_limits_while_nothing_replaces_it_and_is_told_in_any_case() {
     let replaced = report(Sensor::AckBurst, None);
     let mut station = paced(&replaced);
     station.lost = lost;
-    let words = ["fair share", "12 s", "ack-burst observes it instead"];
+    let words = [
+        "fair share",
+        "12 s",
+        "the ack-burst sensor observes it instead",
+    ];
     assert_limit(&station, LimitedBy::FairShare, &words);
     let mut idle = unhurried(&unseen, 0.0);
     idle.lost = lost;
     assert_limit(&idle, LimitedBy::Idle, &["agent has not reported"]);
-    idle.lost = Some(LostSensor {
-        sensor: Sensor::AckBurst,
-        since: Time::ZERO,
-    });
-    assert!(!idle.limit(None).reason.contains("TCP"));
+    let few = report(Sensor::WaitingTime, None);
+    for mut station in [idle, unhurried(&few, 5e6)] {
+        station.lost = Some(LostSensor {
+            sensor: Sensor::AckBurst,
+            since: Time::ZERO,
+        });
+        assert!(!station.limit(None).reason.contains("TCP"));
+    }
 }
 
 #[test]
@@ -310,7 +358,7 @@ fn what_is_not_paced_is_not_limited() {
     assert_limit(&station, LimitedBy::Exempt, &["unpaced"]);
     station.is_exempt = false;
     station.recent.granted_bps = None;
-    assert_limit(&station, LimitedBy::Passing, &["no rate is granted"]);
+    assert_limit(&station, LimitedBy::Passing, &["granted no rate"]);
 }
 
 #[test]
@@ -360,7 +408,7 @@ fn a_cause_is_told_until_it_has_not_applied_for_two_seconds() {
             told: Some(&told),
             ..next.clone()
         };
-        let words = ["94 Mbit/s of 96 Mbit/s"];
+        let words = ["94 Mbit/s of the 96 Mbit/s"];
         assert_limit(&shown, LimitedBy::FairShare, &words);
     }
     let told = told_after(first.clone(), &few, 19, 61_900);
@@ -370,7 +418,11 @@ fn a_cause_is_told_until_it_has_not_applied_for_two_seconds() {
         told: Some(&told),
         ..few.clone()
     };
-    assert_limit(&shown, LimitedBy::Sender, &["30 Mbit/s of 96 Mbit/s"]);
+    assert_limit(
+        &shown,
+        LimitedBy::Sender,
+        &["30 Mbit/s reach the box of the 96"],
+    );
 }
 
 #[test]

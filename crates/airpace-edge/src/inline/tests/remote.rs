@@ -268,9 +268,15 @@ fn a_radio_that_is_away_or_silent_tells_nothing_of_the_air_of_others() {
     let mut cell = Cell::new(&[(PHONE, BSSID)]);
     cell.run(ms(0), ms(2_000), true);
     assert!(cell.inline.air_of_others(0).is_some());
-    for state in [RadioState::Down, RadioState::Missing] {
+    assert_eq!(cell.inline.radio_trouble(0), None);
+    for (state, trouble) in [
+        (RadioState::Down, "ip link set air0 up"),
+        (RadioState::Missing, "has been missing"),
+    ] {
         cell.inline.on_radio_state(ms(2_000), 0, "air0", state);
         assert_eq!(cell.inline.air_of_others(0), None);
+        let told = cell.inline.radio_trouble(0).expect("it is away");
+        assert!(told.contains(trouble), "{told}");
         assert_eq!(cell.inline.cell(0).air_of_others, None);
     }
     let radio = cell.inline.nearby_radio(0).expect("it was told").clone();
@@ -278,8 +284,11 @@ fn a_radio_that_is_away_or_silent_tells_nothing_of_the_air_of_others() {
     cell.inline
         .on_radio_state(ms(2_000), 0, "air0", RadioState::Up);
     assert!(cell.inline.air_of_others(0).is_some());
+    assert_eq!(cell.inline.radio_trouble(0), None);
     cell.run(ms(2_000), ms(13_000), false);
     assert_eq!(cell.inline.air_of_others(0), None, "up, and on no channel");
+    let told = cell.inline.radio_trouble(0).expect("it shows nothing");
+    assert!(told.contains("iw dev air0 info"), "{told}");
 }
 
 #[test]

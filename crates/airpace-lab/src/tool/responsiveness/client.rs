@@ -231,11 +231,11 @@ impl<'a> Client<'a> {
             };
             bytes_before = bytes;
             progress.push(interval, probes);
-            if progress.is_goodput_stable() {
-                if progress.is_responsiveness_stable() {
-                    break;
-                }
-            } else if connections < self.settings.most_connections {
+            if progress.is_responsiveness_stable() {
+                break;
+            }
+            // The draft adds connections at each interval, also when goodput is stable.
+            if connections < self.settings.most_connections {
                 match LoadConnection::open(self.settings) {
                     Ok(connection) => self.add(scope, connection),
                     Err(error) => tracing::debug!(%error, "no further connection"),
@@ -314,10 +314,6 @@ impl<'a> Progress<'a> {
         self.intervals.iter().rev().take(span)
     }
 
-    const fn is_goodput_stable(&self) -> bool {
-        self.was_goodput_stable
-    }
-
     fn is_responsiveness_stable(&self) -> bool {
         self.is_stable(&self.responsiveness)
     }
@@ -378,12 +374,12 @@ mod tests {
         };
         for n in 0..6 {
             progress.push(interval(f64::from(1 << n), 900.0), Probes::default());
-            assert!(!progress.is_goodput_stable(), "{n}");
+            assert!(!progress.was_goodput_stable, "{n}");
         }
         for _ in 0..7 {
             progress.push(interval(64.0, 900.0), Probes::default());
         }
-        assert!(progress.is_goodput_stable());
+        assert!(progress.was_goodput_stable);
         let mut more = 0;
         while !progress.is_responsiveness_stable() {
             progress.push(interval(64.0, 900.0), Probes::default());

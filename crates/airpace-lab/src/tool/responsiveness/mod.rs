@@ -1,8 +1,8 @@
 //! Responsiveness under load: parallel TCP downloads fill the path, and probes measure round trips.
 //!
 //! The method is that of draft-ietf-ippm-responsiveness-08 without TLS and HTTP; the protocol of the
-//! two halves is in [`server`]. Load grows by a connection per interval until goodput no longer grows,
-//! then probes go on until the responsiveness is stable too.
+//! two halves is in [`server`]. Load grows by a connection per interval; first goodput must become
+//! stable, then the responsiveness.
 
 pub mod client;
 pub mod flent;
