@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -117,7 +118,9 @@ class _Handout:
         self._left.extendleft(reversed(jobs))
 
     def learn(self, runs: int, took_s: float) -> None:
-        """How long runs take."""
+        """How long runs take; those that nobody could carry out say nothing."""
+        if took_s == 0.0:
+            return
         each_s = took_s / runs
         self._run_s = each_s if self._run_s is None else (self._run_s + each_s) / 2
 
@@ -153,7 +156,12 @@ def local_cluster(workers: int | None, jobs: int) -> Iterator[Client]:
     with (
         dask.config.set(QUIET),
         LocalCluster(
-            n_workers=min(jobs, workers or CPU_COUNT), threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=min(jobs, workers or CPU_COUNT),
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            # A worker that ends while it reports to the scheduler logs an error; what became of runs is told by their rows.
+            silence_logs=logging.CRITICAL,
         ) as cluster,
         Client(cluster) as client,
     ):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,8 +103,12 @@ def sweep(
     try:
         left = list({job.key: job.json() for job in jobs if not journal.has(job.key)}.values())
         try:
-            with _bar(progress, len(jobs), len(left)) as update:
-                for records in _carried_out(left, client, workers):
+            # Closing ends the workers before the tables are written, also when a batch cannot be kept.
+            with (
+                _bar(progress, len(jobs), len(left)) as update,
+                closing(_carried_out(left, client, workers)) as batches,
+            ):
+                for records in batches:
                     journal.add(records)
                     update(len(records))
         finally:
@@ -127,7 +131,7 @@ def _axes(over: Mapping[str, Iterable[Any]]) -> list[tuple[str, list[str]]]:
     return axes
 
 
-def _carried_out(jobs: list[str], client: Client | None, workers: int | None) -> Iterator[list[str]]:
+def _carried_out(jobs: list[str], client: Client | None, workers: int | None) -> Generator[list[str], None, None]:
     """The rows of each run, a batch at a time, from the client that was given or from processes of this machine."""
     if not jobs:
         return
