@@ -9,7 +9,7 @@ PYTHON := .venv/bin/python
 VENV := .venv/ready
 export PYTHONPATH := python
 # What users import of the Python package.
-TYPED := $(addprefix -p airpace.,_allocate _run _sweep model phy plot)
+TYPED := $(addprefix -p airpace.,_allocate _dispatch _run _sweep model phy plot)
 # The machine that is built on. Naming it keeps build scripts free of the flags of static programs.
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 

@@ -21,6 +21,7 @@ import polars
 
 import airpace
 from airpace import _native, _run
+from airpace._dispatch import local_cluster
 
 ROOT = Path(__file__).parents[1]
 SCENARIO = ROOT / "scenarios/002-f1-cell.toml"
@@ -55,13 +56,9 @@ SWEEP = {"node.station.count": [5, 6]}
 
 
 def sweep_s(runs: int, workers: int, folder: Path) -> float:
-    from distributed import Client, LocalCluster
-
-    with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster) as client,
-    ):
-        client.run(importlib.import_module, "airpace")
+    """Seconds of a sweep on the processes that `airpace.sweep` begins by itself, from when they have begun."""
+    with local_cluster(workers, runs) as client:
+        client.run(importlib.import_module, "airpace._native")
         return seconds(lambda: airpace.sweep(SWEPT, SWEEP, repeats=runs // 2, out=folder, client=client))
 
 
@@ -85,6 +82,16 @@ def bare_s(runs: int, processes: int) -> float:
     return seconds(carry_out)
 
 
+def gain(rounds: list[list[float]]) -> float:
+    """The median of how often the time with two is in the time with one."""
+    return statistics.median(one / two for one, two in rounds)
+
+
+def median_s(rounds: list[list[float]], count: int) -> float:
+    """The median time with this number of workers or processes."""
+    return statistics.median(times[count - 1] for times in rounds)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("program", type=Path, help="the program airpace, from a release build")
@@ -106,19 +113,19 @@ def main() -> int:
         )),
     ]  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
-        gains, bare_gains = [], []
+        swept, bare = [], []
         for number in range(options.sweeps):
             data = [Path(folder) / f"{number} {workers}" for workers in (1, 2)]
-            one, two = (sweep_s(options.runs, workers, out) for workers, out in enumerate(data, 1))
-            gains.append(one / two)
-            one, two = (bare_s(options.runs, processes) for processes in (1, 2))
-            bare_gains.append(one / two)
+            swept.append([sweep_s(options.runs, workers, out) for workers, out in enumerate(data, 1)])
+            bare.append([bare_s(options.runs, processes) for processes in (1, 2)])
         data = data[-1]
         size = sum(path.stat().st_size for path in data.glob("*.parquet"))
         read = seconds(lambda: [polars.read_parquet(path) for path in data.glob("*.parquet")])
     figures += [
-        ("one worker's time over two workers', at least", 1.8, statistics.median(gains)),
-        ("the same of bare processes", "none: what the machine gives", statistics.median(bare_gains)),
+        ("one worker's time over two workers', at least", 1.8, gain(swept)),
+        ("the same of bare processes", "none: what the machine gives", gain(bare)),
+        *((f"seconds of {options.runs} runs, workers: {count}", "none", median_s(swept, count)) for count in (1, 2)),
+        *((f"seconds of them, bare processes: {count}", "none", median_s(bare, count)) for count in (1, 2)),
         ("bytes per run", 5_000, size / options.runs),
         ("seconds to read the data set", 1, read),
     ]

@@ -40,12 +40,15 @@ _HOMES = {
 without the native module."""
 
 
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module 'airpace' has no attribute {name!r}")
-    if name in ("model", "phy", "plot"):
-        return importlib.import_module(f"airpace.{name}")
-    return getattr(importlib.import_module(f"airpace.{_HOMES.get(name, '_native')}"), name)
+# Type checkers do not see it: they would take every name for one that is there.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module 'airpace' has no attribute {name!r}")
+        if name in ("model", "phy", "plot"):
+            return importlib.import_module(f"airpace.{name}")
+        return getattr(importlib.import_module(f"airpace.{_HOMES.get(name, '_native')}"), name)
 
 
 def __dir__() -> list[str]:

@@ -68,6 +68,11 @@ def allocate(
 def flat(values: ArrayLike, kind: type = np.float64) -> NDArray[Any]:
     """The values one after the other, as the native module takes them; refused if they are not of this kind."""
     array = np.asarray(values)
-    return np.ascontiguousarray(
-        array.astype(kind, casting="same_kind" if array.dtype.kind != "u" else "unsafe")
-    ).ravel()
+    if array.size == 0:
+        # NumPy takes an empty list for one of floats.
+        return np.empty(0, dtype=kind)
+    if array.dtype.kind == "u":
+        if kind is np.int64 and array.max() > np.iinfo(np.int64).max:
+            raise ValueError(f"{array.max()} is out of range")
+        return np.ascontiguousarray(array.astype(kind)).ravel()
+    return np.ascontiguousarray(array.astype(kind, casting="same_kind")).ravel()

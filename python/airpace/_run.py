@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from airpace import _native
 
 if TYPE_CHECKING:
+    import pandas
     from matplotlib.figure import Figure
 
 SHOWN_ROWS = 20
@@ -23,8 +24,9 @@ class Table:
     """A table of figures.
 
     It hands its columns over by the Arrow C stream interface, so that other libraries read it without copying:
-    `polars.DataFrame(table)`, `pyarrow.table(table)`, `pandas.DataFrame.from_arrow(table)`. Names of columns end with
-    their unit. `table["delay_p95_ms"]` is a NumPy array of shape (rows,), or a list of texts.
+    `polars.DataFrame(table)`, `pyarrow.table(table)`, `table.to_pandas()`. Names of columns end with their unit.
+    `table["delay_p95_ms"]` is a NumPy array of shape (rows,), a copy, with NaN for values that are absent; or a list of
+    texts. `dict(table)` has all of them.
     """
 
     __slots__ = ("_native",)
@@ -41,6 +43,25 @@ class Table:
     def columns(self) -> list[str]:
         """The names of the columns."""
         return self._native.columns
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A data frame whose columns share the memory of this table (needs pandas and pyarrow).
+
+        They have Arrow's types, in which an absent value is `NA`. `pandas.DataFrame.from_arrow(table)` has NumPy's types, and
+        copies.
+        """
+        import pandas
+        import pyarrow
+
+        frame: pandas.DataFrame = pyarrow.table(self).to_pandas(types_mapper=pandas.ArrowDtype)
+        return frame
+
+    def keys(self) -> list[str]:
+        """The names of the columns, as a dictionary's."""
+        return self.columns
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.columns
 
     def __len__(self) -> int:
         return len(self._native)

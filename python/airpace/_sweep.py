@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airpace import _native
+from airpace._dispatch import carried_out, local_cluster
 from airpace._run import Table, dotted, load
 
 if TYPE_CHECKING:
     from distributed import Client
     from matplotlib.figure import Figure
 
-BATCH_MOST = 16
-"""Most runs that a worker is given at once: more of them cost less to hand out, and a worker that dies repeats them all."""
+SEEDS_MOST = 10_000
+"""Most repetitions of a point, as for `airpace sim sweep`."""
 
 
 class Sweep:
@@ -90,18 +91,24 @@ def sweep(
     ScenarioError
         A scenario of the grid is refused, so that nothing is run.
     """
-    if not 1 <= repeats <= 10_000:
-        raise ValueError(f"repeats is {repeats}: it must be from 1 to 10000")
-    base = load(scenario, overrides)
-    axes = [(key, [_native.setting(key, value) for value in values]) for key, values in dotted(over).items()]
-    jobs = base.jobs(axes, repeats)
+    if not 1 <= repeats <= SEEDS_MOST:
+        raise ValueError(f"repeats is {repeats}: it must be from 1 to {SEEDS_MOST}")
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers is {workers}: it must be at least 1")
+    if client is not None and (not hasattr(client, "submit") or client.asynchronous):
+        raise TypeError(f"client is {client!r}: give a distributed.Client that is not asynchronous")
+    jobs = load(scenario, overrides).jobs(_axes(over), repeats)
     folder = Path(out)
     journal = _native.Journal(folder)
     try:
         left = list({job.key: job.json() for job in jobs if not journal.has(job.key)}.values())
         try:
-            with _bar(progress, len(jobs), len(left)) as update:
-                for records in _carried_out(left, client, workers):
+            # Closing ends the workers before the tables are written, also when a batch cannot be kept.
+            with (
+                _bar(progress, len(jobs), len(left)) as update,
+                closing(_carried_out(left, client, workers)) as batches,
+            ):
+                for records in batches:
                     journal.add(records)
                     update(len(records))
         finally:
@@ -111,55 +118,28 @@ def sweep(
     return read_sweep(folder)
 
 
-def run_batch(jobs: list[str]) -> list[str]:
-    """Carries out a few runs, on a worker."""
-    return [_native.run_job(job) for job in jobs]
+def _axes(over: Mapping[str, Iterable[Any]]) -> list[tuple[str, list[str]]]:
+    """The settings that are varied, and the texts of their values."""
+    if not isinstance(over, Mapping):
+        raise TypeError(f"over is {over!r}: give a dictionary of settings and lists of their values")
+    axes = []
+    for key, values in dotted(over).items():
+        # The letters of a text and the keys of a table are not meant.
+        if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+            raise TypeError(f"`{key}` is {values!r}: give a list of its values")
+        axes.append((key, [_native.setting(key, value) for value in values]))
+    return axes
 
 
-def _batches(jobs: list[str], threads: int) -> list[list[str]]:
-    """The jobs in batches that become smaller towards the end, so that the workers finish together."""
-    batches = []
-    at = 0
-    while at < len(jobs):
-        size = max(1, min(BATCH_MOST, (len(jobs) - at) // (4 * threads)))
-        batches.append(jobs[at : at + size])
-        at += size
-    return batches
-
-
-def _carried_out(jobs: list[str], client: Client | None, workers: int | None) -> Iterator[list[str]]:
-    """The rows of each run, a batch at a time in the order in which batches are finished."""
+def _carried_out(jobs: list[str], client: Client | None, workers: int | None) -> Generator[list[str], None, None]:
+    """The rows of each run, a batch at a time, from the client that was given or from processes of this machine."""
     if not jobs:
         return
-    with _cluster(client, workers, len(jobs)) as cluster:
-        from distributed import as_completed
-
-        threads = max(1, sum(cluster.nthreads().values()))
-        futures = cluster.map(run_batch, _batches(jobs, threads), pure=False, retries=3)
-        try:
-            for future in as_completed(futures):
-                yield future.result()
-                future.release()
-        finally:
-            cluster.cancel(futures)
-
-
-@contextmanager
-def _cluster(client: Client | None, workers: int | None, jobs: int) -> Iterator[Client]:
-    """The client that was given, or one of processes of this machine."""
     if client is not None:
-        yield client
+        yield from carried_out(jobs, client)
         return
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError as error:
-        raise ImportError("sweeps run on Dask: install it with `pip install 'airpace[sweep]'`") from error
-    count = min(jobs, workers or os.cpu_count() or 1)
-    with (
-        LocalCluster(n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
-        Client(cluster) as local,
-    ):
-        yield local
+    with local_cluster(workers, len(jobs)) as local:
+        yield from carried_out(jobs, local)
 
 
 @contextmanager

@@ -16,9 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from airpace import _native
 from airpace._allocate import flat
-from airpace.phy import _broadcast
+from airpace.phy import _broadcast, _radio
 
 __all__ = ["Link", "Operating", "jain", "link", "mean_delay_s", "mean_opinion_score", "operating", "round_variation"]
+
+
+CW_MOST = 32_767
+"""Largest contention window of 802.11, slots."""
 
 
 class Link(NamedTuple):
@@ -44,7 +48,7 @@ def link(
 ) -> Link:
     """The links at these PHY rates, for packets of `ip_bytes`; arguments as in `airpace.phy`."""
     shape, (mcs, ip_bytes, nss) = _broadcast(mcs, ip_bytes, nss)
-    parts = _native.link((standard, width_mhz, guard_ns, category), nss, mcs, ip_bytes)
+    parts = _native.link(_radio(standard, width_mhz, guard_ns, category), nss, mcs, ip_bytes)
     return Link(*(part.reshape(shape) for part in parts))
 
 
@@ -69,13 +73,16 @@ def operating(
 ) -> Operating:
     """Levels and round time at send rates in packets/s, shape (..., stations).
 
-    The other arguments have shape (stations,) or are single numbers. `published` chooses the papers' model, in which
-    every station is sent a frame in each round even if it has few packets.
+    The arguments broadcast against each other; the last axis is the station. `published` chooses the papers' model, in
+    which every station is sent a frame in each round even if it has few packets.
     """
-    rates = np.atleast_1d(np.asarray(rates_pps, dtype=np.float64))
+    given = np.atleast_1d(rates_pps, seconds_per_packet, overhead_s, level_max)
+    rates, *links = np.broadcast_arrays(*given)
     *batch, count = rates.shape
-    links = [flat(np.broadcast_to(part, (count,))) for part in (seconds_per_packet, overhead_s, level_max)]
-    level, round_s, stable = _native.operating(published, flat(rates), *links)
+    if all(part.ndim == 1 for part in given[1:]):
+        # One set of stations serves all rows.
+        links = [np.broadcast_to(part, (count,)) for part in given[1:]]
+    level, round_s, stable = _native.operating(published, count, flat(rates), *(flat(part) for part in links))
     return Operating(level.reshape(rates.shape), round_s.reshape(batch), stable.reshape(batch))
 
 
@@ -84,21 +91,31 @@ def round_variation(
 ) -> NDArray[np.float64]:
     """Coefficient of variation of a round of `frames` frames in which only the back-off varies.
 
-    `cw_min` is the contention window in slots of `slot_s` seconds.
+    `cw_min` is the contention window in slots of `slot_s` seconds. The variation of a round of NaN is NaN.
     """
+    if not 0 <= cw_min <= CW_MOST:
+        raise ValueError(f"cw_min is {cw_min}: it must be from 0 to {CW_MOST}")
     rounds, frames = np.broadcast_arrays(round_s, frames)
     return _native.round_variation(flat(rounds), flat(frames, np.int64), cw_min, slot_s).reshape(rounds.shape)
 
 
 def mean_delay_s(round_s: ArrayLike, variation: ArrayLike, frame_s: ArrayLike) -> NDArray[np.float64]:
-    """Mean one-way delay over the Wi-Fi hop, seconds: half a round, longer by its variation, and the packet's frame."""
+    """Mean one-way delay over the Wi-Fi hop, seconds: half a round, longer by its variation, and the packet's frame.
+
+    The arguments are seconds, a coefficient of variation, and seconds, none below zero; they broadcast, and NaN gives NaN.
+    """
     parts = np.broadcast_arrays(round_s, variation, frame_s)
     return _native.mean_delay_s(*(flat(part) for part in parts)).reshape(parts[0].shape)
 
 
 def jain(shares: ArrayLike) -> NDArray[np.float64]:
-    """Jain's index of fairness over the last axis, 1/n to 1; shape (..., n) becomes (...)."""
+    """Jain's index of fairness over the last axis, 1/n to 1; shape (..., n) becomes (...).
+
+    Shares are finite and not negative; a row with NaN gives NaN, and one without shares 1.
+    """
     shares = np.atleast_1d(np.asarray(shares, dtype=np.float64))
+    if shares.shape[-1] == 0:
+        return np.ones(shares.shape[:-1])
     return _native.jain(flat(shares), shares.shape[-1]).reshape(shares.shape[:-1])
 
 
@@ -107,8 +124,8 @@ def mean_opinion_score(
 ) -> NDArray[np.float64]:
     """Mean opinion score of a G.711 call (ITU-T G.107), 1 to 4.5.
 
-    `delay_ms` is the one-way delay from mouth to ear, `loss` the share of packets that are lost (0 to 1), in bursts
-    `burst_ratio` times as long as those of independent losses.
+    `delay_ms` is the one-way delay from mouth to ear, at least 0, `loss` the share of packets that are lost (0 to 1), in
+    bursts `burst_ratio` times as long as those of independent losses, at least 1. They broadcast, and NaN gives NaN.
     """
     parts = np.broadcast_arrays(delay_ms, loss, burst_ratio)
     return _native.mean_opinion_score(*(flat(part) for part in parts)).reshape(parts[0].shape)

@@ -11,6 +11,8 @@ are the same for all. Combinations that the standard does not have raise `ValueE
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -18,6 +20,15 @@ from airpace import _native
 from airpace._allocate import flat
 
 __all__ = ["data_rate_mbps", "exchange_s", "frame_s", "most_mpdus", "mpdu_error"]
+
+
+def _radio(standard: str, width_mhz: int, guard_ns: int, category: str = "best-effort") -> tuple[str, int, int, str]:
+    """What is the same for a whole array, as the native module takes it."""
+    try:
+        return standard, operator.index(width_mhz), operator.index(guard_ns), category
+    except TypeError:
+        text = f"width_mhz is {width_mhz!r} and guard_ns {guard_ns!r}: give one whole number for each"
+        raise TypeError(text) from None
 
 
 def _broadcast(*values: ArrayLike) -> tuple[tuple[int, ...], list[NDArray[np.int64]]]:
@@ -31,7 +42,7 @@ def data_rate_mbps(
 ) -> NDArray[np.float64]:
     """Data rate in Mbit/s."""
     shape, (mcs, nss) = _broadcast(mcs, nss)
-    return _native.data_rate_mbps((standard, width_mhz, guard_ns, "best-effort"), nss, mcs).reshape(shape)
+    return _native.data_rate_mbps(_radio(standard, width_mhz, guard_ns), nss, mcs).reshape(shape)
 
 
 def frame_s(
@@ -44,9 +55,9 @@ def frame_s(
     width_mhz: int = 80,
     guard_ns: int = 800,
 ) -> NDArray[np.float64]:
-    """Seconds that a frame takes on the air, preamble included."""
+    """Seconds that a frame takes on the air, preamble included. It has at most `most_mpdus` packets."""
     shape, (mcs, mpdus, ip_bytes, nss) = _broadcast(mcs, mpdus, ip_bytes, nss)
-    radio = (standard, width_mhz, guard_ns, "best-effort")
+    radio = _radio(standard, width_mhz, guard_ns)
     return _native.frame_s(radio, nss, mcs, mpdus, ip_bytes).reshape(shape)
 
 
@@ -66,7 +77,7 @@ def exchange_s(
     `category` is `background`, `best-effort`, `video` or `voice`.
     """
     shape, (mcs, mpdus, ip_bytes, nss) = _broadcast(mcs, mpdus, ip_bytes, nss)
-    radio = (standard, width_mhz, guard_ns, category)
+    radio = _radio(standard, width_mhz, guard_ns, category)
     return _native.exchange_s(radio, nss, mcs, mpdus, ip_bytes).reshape(shape)
 
 
@@ -81,7 +92,7 @@ def most_mpdus(
 ) -> NDArray[np.int64]:
     """Most packets in a frame, by the standard's limits of window, bytes and time; 0 if not even one fits."""
     shape, (mcs, ip_bytes, nss) = _broadcast(mcs, ip_bytes, nss)
-    radio = (standard, width_mhz, guard_ns, "best-effort")
+    radio = _radio(standard, width_mhz, guard_ns)
     return _native.most_mpdus(radio, nss, mcs, ip_bytes).reshape(shape)
 
 
@@ -96,11 +107,11 @@ def mpdu_error(
     guard_ns: int = 800,
     ldpc: bool = False,
 ) -> NDArray[np.float64]:
-    """Probability (0 to 1) that a packet is lost when the signal is `snr_db` above the noise of the channel.
+    """Probability (0 to 1) that a packet is lost when the signal is `snr_db` above the noise of the channel; NaN gives NaN.
 
     `ldpc` chooses low-density parity check codes instead of the convolutional one.
     """
     snr, *whole = np.broadcast_arrays(snr_db, mcs, ip_bytes, nss)
     mcs, ip_bytes, nss = (flat(array, np.int64) for array in whole)
-    radio = (standard, width_mhz, guard_ns, "best-effort")
+    radio = _radio(standard, width_mhz, guard_ns)
     return _native.mpdu_error(radio, nss, mcs, flat(snr), ip_bytes, ldpc).reshape(snr.shape)

@@ -67,19 +67,34 @@ def _levels(axes: Axes, slots: Table) -> None:
 
 
 def sweep(data: Sweep, over: str, figure: str = "goodput_mbps") -> Figure:
-    """The column `figure` of a sweep's runs over the setting `over`: each run, and the mean of each point."""
+    """The column `figure` of a sweep's runs over the setting `over`: each run, and the mean of each point.
+
+    Runs without the figure are left out.
+
+    Raises
+    ------
+    KeyError
+        The runs have no such column.
+    ValueError
+        The column `figure` is of texts.
+    """
     runs = data.runs
+    heights = runs[figure]
+    if isinstance(heights, list):
+        raise ValueError(f"`{figure}` is a column of texts: give one of numbers")
     drawn = Figure(figsize=(5.0, 3.2), layout="constrained")
     axes = drawn.subplots()
-    values = runs[over]
-    points = list(dict.fromkeys(values if isinstance(values, list) else values.tolist()))
+    column = runs[over]
+    values = column if isinstance(column, list) else column.tolist()
+    points = list(dict.fromkeys(values))
     numbers = all(isinstance(point, (int, float)) for point in points)
     at = {point: point if numbers else place for place, point in enumerate(points)}
-    heights = runs[figure]
-    places = np.array([at[value] for value in (values if isinstance(values, list) else values.tolist())])
+    places = np.array([at[value] for value in values], dtype=float)
     axes.plot(places, heights, ".", color=COLOURS[0], alpha=0.4)
-    means = [np.nanmean(heights[places == at[point]]) for point in points]
-    axes.plot([at[point] for point in points], means, "o-", color=COLOURS[0])
+    known = ~np.isnan(np.asarray(heights, dtype=float))
+    # A point without a finished run has no mean.
+    finished = sorted({at[point] for point in points if known[places == at[point]].any()})
+    axes.plot(finished, [heights[known & (places == place)].mean() for place in finished], "o-", color=COLOURS[0])
     if not numbers:
         axes.set_xticks(range(len(points)), points, rotation=45, ha="right")
     axes.set_xlabel(over)

@@ -73,3 +73,64 @@ def test_what_the_standard_does_not_have_is_refused():
         phy.frame_s(1, 0)
     with pytest.raises(TypeError):
         phy.frame_s(1.5)
+    with pytest.raises(TypeError, match=r"width_mhz is 80\.0"):
+        phy.frame_s(1, width_mhz=80.0)
+    with pytest.raises(ValueError, match="18446744073709551615 is out of range"):
+        phy.data_rate_mbps(np.array([2**64 - 1], dtype=np.uint64))
+    with pytest.raises(ValueError, match=r"a frame of 65 packets of 1500 bytes.* at most 64"):
+        phy.frame_s(9, 65)
+    assert phy.frame_s(np.int8(9), 64, width_mhz=np.int64(80)) < 5.5e-3
+
+
+def test_empty_arrays_give_empty_arrays():
+    empty = np.empty((3, 0))
+    assert phy.data_rate_mbps([]).shape == (0,)
+    assert phy.frame_s(9, []).shape == phy.exchange_s([]).shape == phy.mpdu_error(9, []).shape == (0,)
+    assert phy.most_mpdus(empty).shape == (3, 0)
+    assert model.link([]).overhead_s.shape == (0,)
+    assert model.round_variation([], 5).shape == model.round_variation(1e-3, []).shape == (0,)
+    assert model.mean_delay_s([], 0.0, 0.0).shape == model.mean_opinion_score([]).shape == (0,)
+    assert model.jain([]).tolist() == 1.0
+    assert model.jain(empty).tolist() == [1.0, 1.0, 1.0]
+    link = model.link([9, 4])
+    assert model.operating(np.empty((0, 2)), *link).level.shape == (0, 2)
+    assert airpace.allocate(*link, delay_s=[]).rate_pps.shape == (0, 2)
+    for nobody in (lambda: model.operating([], [], [], []), lambda: airpace.allocate([], [], [])):
+        with pytest.raises(ValueError, match="no stations"):
+            nobody()
+
+
+def test_nan_gives_nan_and_what_cannot_be_is_refused():
+    nan = np.nan
+    assert np.isnan(phy.mpdu_error(9, [30.0, nan])).tolist() == [False, True]
+    assert np.isnan(model.jain([[1.0, nan], [1.0, 1.0]])).tolist() == [True, False]
+    assert np.isnan(model.mean_opinion_score([20.0, nan], 0.0)).tolist() == [False, True]
+    assert np.isnan(model.mean_opinion_score(20.0, nan))
+    assert np.isnan(model.mean_opinion_score(20.0, burst_ratio=nan))
+    assert np.isnan(model.mean_delay_s(nan, 0.1, 1e-4))
+    assert np.isnan(model.round_variation(nan, 5))
+    for refused, said in [
+        (lambda: model.jain([-1.0, 1.0]), "a share is -1"),
+        (lambda: model.jain([np.inf, 1.0]), "a share is inf"),
+        (lambda: model.mean_opinion_score(-1.0), "the delay in ms is -1"),
+        (lambda: model.mean_opinion_score(20.0, 2.0), "the loss is 2"),
+        (lambda: model.mean_opinion_score(20.0, 0.1, burst_ratio=0.5), "the burst ratio is 0.5"),
+        (lambda: model.mean_delay_s(-1.0, 0.1, 1e-4), "the time of a round in s is -1"),
+        (lambda: model.mean_delay_s(1.0, -0.1, 1e-4), "the variation of a round is -0.1"),
+        (lambda: model.round_variation(0.0, 5), "the time of a round in s is 0"),
+        (lambda: model.round_variation(1e-3, -5), "a round of -5 frames"),
+        (lambda: model.round_variation(1e-3, 5, cw_min=-1), "cw_min is -1"),
+        (lambda: model.operating([nan, 1.0], *model.link([9, 4])), "a rate of NaN"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            refused()
+
+
+def test_each_row_may_have_stations_of_its_own():
+    rows = [[9, 4], [7, 2], [5, 1]]
+    cells = model.operating([9000.0, 2000.0], *model.link(rows))
+    assert cells.level.shape == (3, 2)
+    for row, mcs in enumerate(rows):
+        alone = model.operating([9000.0, 2000.0], *model.link(mcs))
+        np.testing.assert_array_equal(cells.level[row], alone.level)
+        assert cells.round_s[row] == alone.round_s

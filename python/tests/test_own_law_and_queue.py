@@ -152,6 +152,20 @@ def test_errors_of_queues_end_the_run():
 
     with pytest.raises(ValueError, match="does not hold this packet"):
         airpace.simulate(UNPACED, queue=Repeats, duration="1000 s")
+    first = []
+
+    class Confuses(DropOldest):
+        def enqueue(self, now, packet, store):
+            super().enqueue(now, packet, store)
+            first.append(packet)
+
+        def dequeue(self, now, store):
+            packet = super().dequeue(now, store)
+            return first[0] if packet and self.site.receiver == "station-2" else packet
+
+    two = {**UNPACED, "node": [{"kind": "ap"}, {"kind": "station", "count": 2}]}
+    with pytest.raises(ValueError, match="is another queue's"):
+        airpace.simulate(two, queue=Confuses)
     with pytest.raises(TypeError, match="no method enqueue"):
         airpace.simulate(UNPACED, queue=lambda site: site)
     with pytest.raises(ZeroDivisionError):

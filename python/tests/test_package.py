@@ -65,6 +65,36 @@ def test_the_types_of_the_native_module_are_those_that_it_has(tmp_path):
     assert "Success" in run(tmp_path, "-m", "mypy.stubtest", "airpace._native")
 
 
+def test_the_types_of_the_package_serve_users(tmp_path):
+    program = """
+import airpace
+
+result = airpace.simulate({"node": []}, seed=3)
+levels = result.slots["level"]
+rates: airpace.Allocated = airpace.allocate([1e-5], 1e-4, 32.0)
+sweep: airpace.Sweep = airpace.sweep("cell.toml", {"seed": [1, 2]}, out="out")
+for column in sweep.runs.columns:
+    reveal_type(column)
+reveal_type(airpace.phy.frame_s(9))
+reveal_type(airpace.Allocation(1, 2.0).rate_pps)
+"""
+    (tmp_path / "program.py").write_text(program)
+    said = run(tmp_path, "-m", "mypy", "--strict", "program.py")
+    assert "Success" in said
+    assert '"str"' in said
+    assert "float64" in said
+    assert '"float"' in said
+    (tmp_path / "program.py").write_text("import airpace\nairpace.simulat({})\n")
+    wrong = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "program.py"],
+        cwd=tmp_path,
+        env=PYTHON,
+        capture_output=True,
+        text=True,
+    )
+    assert 'Module has no attribute "simulat"' in wrong.stdout
+
+
 def test_every_name_is_there_and_others_are_not():
     for name in airpace.__all__:
         assert getattr(airpace, name).__doc__, name

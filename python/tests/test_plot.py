@@ -59,3 +59,23 @@ def test_runs_and_sweeps_are_drawn_by_the_same_functions_as_by_their_methods(res
     assert len(plot.run(results["linear"]).axes) == len(results["linear"].plot().axes) == 3
     sweep = airpace.sweep(CELL, {"node.station.count": [3]}, out=tmp_path / "sweep", workers=1)
     assert plot.sweep(sweep, "node.station.count").axes[0].get_xlabel() == "node.station.count"
+
+
+def test_a_sweep_is_drawn_in_the_order_of_its_settings_without_the_runs_that_failed(tmp_path):
+    placed = {**CELL, "channel": {"carrier_sense_range": "45 m"}}
+    placed["node"] = [{"kind": "ap"}, {"kind": "station", "within": "1 m"}]
+    out = tmp_path / "sweep"
+    sweep = airpace.sweep(placed, {"node.station.within": ["1 m", "1 km"], "seed": [3, 1]}, out=out, workers=1)
+    assert sweep.runs["status"] == ["finished", "finished", "refused", "refused"]
+    (axes,) = sweep.plot("seed").axes
+    drawn, means = (line.get_xydata() for line in axes.lines)
+    assert means[:, 0].tolist() == [1, 3]
+    assert np.isfinite(means).all()
+    assert len(drawn) == 4
+    (axes,) = sweep.plot("node.station.within").axes
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["1 m", "1 km"]
+    assert len(axes.lines[1].get_xydata()) == 1
+    with pytest.raises(ValueError, match="`status` is a column of texts"):
+        sweep.plot("seed", "status")
+    with pytest.raises(KeyError, match="no column `loudness`"):
+        sweep.plot("seed", "loudness")

@@ -60,6 +60,16 @@ def test_overrides_replace_settings_whatever_their_type():
     assert np.allclose(result.stations["goodput_mbps"][2], 18.6, atol=1)
 
 
+def test_arrays_and_their_scalars_are_values():
+    node = [{"kind": "ap"}, {"kind": "station", "count": np.uint8(2), "rate": "mcs 9", "loss": np.array([0.25, 0.5])}]
+    settings = {"record": {"slots": np.bool_(False)}, "seed": pandas.Series([7])[0]}
+    own = airpace.simulate({**CELL, **settings, "node": node})
+    node = [node[0], {**node[1], "loss": [0.25, 0.5]}]
+    same = airpace.simulate({**CELL, "node": node}, record__slots=False, seed=7)
+    assert own.stations["goodput_mbps"].tolist() == same.stations["goodput_mbps"].tolist()
+    assert "slots" not in own.tables
+
+
 def test_flows_have_voice_quality_and_round_trip_times_in_their_table():
     flows = polars.DataFrame(airpace.simulate(CELL).flows)
     calls = flows.filter(polars.col("kind").cast(polars.String) == "voip")
@@ -69,14 +79,36 @@ def test_flows_have_voice_quality_and_round_trip_times_in_their_table():
     assert calls["rtt_p95_ms"].is_null().all()
 
 
-def test_tables_are_read_without_copying():
-    frames = airpace.simulate(CELL, record__frames=True).frames
-    assert len(frames) > 50
-    first, second = (pyarrow.table(frames)["start_ns"].chunk(0).buffers()[1].address for _ in range(2))
-    assert first == second
-    assert polars.DataFrame(frames)["mpdus"].sum() == sum(frames["mpdus"])
+def memory(array):
+    """Where the values of an Arrow array are."""
+    return array.buffers()[1].address
+
+
+def test_numbers_are_read_without_copying_and_texts_by_pandas_too():
+    result = airpace.simulate(CELL, proxy=[{}], record={"frames": True, "packets": True, "slots": True})
+    assert set(result.tables) == {"summary", "stations", "flows", "slots", "decisions", "frames", "packets"}
+    for table in result.tables.values():
+        own, to_pandas, to_polars = pyarrow.table(table), table.to_pandas(), polars.DataFrame(table)
+        assert own.num_rows == len(table) == len(to_pandas) == to_polars.height > 0
+        for name in own.column_names:
+            at = memory(own[name].chunk(0))
+            assert memory(pyarrow.table(table)[name].chunk(0)) == at
+            assert memory(to_pandas[name].array.__arrow_array__().chunk(0)) == at, name
+            # Polars numbers texts in its own way.
+            if not isinstance(table[name], list):
+                assert memory(to_polars[name].to_arrow()) == at, name
+    frames = result.frames
     assert pandas.DataFrame.from_arrow(frames)["mpdus"].sum() == sum(frames["mpdus"])
     assert set(frames["to"]) >= {"station-1", "station-2"}
+
+
+def test_a_table_is_a_mapping_of_its_columns():
+    flows = airpace.simulate(CELL).flows
+    columns = dict(flows)
+    assert list(columns) == flows.columns
+    assert "mos" in flows
+    assert "loudness" not in flows
+    assert pandas.DataFrame(columns)["kind"].tolist() == flows["kind"]
 
 
 def test_a_table_that_was_not_recorded_says_how_it_is_recorded():
@@ -118,6 +150,23 @@ def test_a_refused_file_is_quoted(tmp_path):
 def test_values_of_no_type_of_a_scenario_are_refused():
     with pytest.raises(TypeError, match=r"`flow\.0\.rate` is None"):
         airpace.simulate({**CELL, "flow": [{"kind": "udp-cbr", "rate": None}]})
+
+
+def test_a_dictionary_that_is_no_scenario_is_refused():
+    loop = {**CELL}
+    loop["node"] = [loop]
+    with pytest.raises(ValueError, match="does one contain itself"):
+        airpace.simulate(loop)
+    with pytest.raises(ValueError, match=r"`seed` is 1180591620717411303424: it must be less than 2\^63"):
+        airpace.simulate(CELL, seed=2**70)
+    with pytest.raises(TypeError, match="the key 3 is not a text"):
+        airpace.simulate({**CELL, 3: 4})
+
+
+@pytest.mark.parametrize("title", ["", "17", "true", 'a\nb "q" = c', "[1, 2", "2020-01-01", "'x'", "#no", " a "])
+def test_texts_stay_what_they_are(title):
+    assert airpace.simulate(CELL, title=title).summary["scenario"]["title"] == title
+    assert airpace.simulate({**CELL, "title": title}).summary["scenario"]["title"] == title
 
 
 def test_the_interpreter_is_free_during_a_run():
@@ -165,6 +214,10 @@ def test_a_result_shows_itself():
     assert "mos" in shown
     assert "goodput" in repr(result)
     assert len(result.plot().axes) == 3
+    silent = {**CELL, "title": "<b>", "flow": [{"kind": "udp-cbr", "rate": "1 Mbit/s", "start": "100 s"}]}
+    with pytest.warns(UserWarning, match="nothing-arrived"):
+        shown = airpace.simulate(silent, record__slots=False)._repr_html_()
+    assert shown.startswith("<h4>&lt;b&gt;</h4>")
 
 
 def test_every_stored_scenario_that_is_short_runs():

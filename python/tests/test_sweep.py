@@ -2,13 +2,17 @@
 
 import os
 import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import polars
 import pytest
 from distributed import Client, LocalCluster
 
 import airpace
-from airpace import _native, _sweep
+from airpace import _dispatch, _native, _sweep
 from airpace._run import load
 
 CELL = {
@@ -60,29 +64,121 @@ def test_a_sweep_goes_on_where_it_was_stopped(tmp_path):
     assert contents(whole) == contents(parts)
 
 
-@pytest.mark.parametrize(("jobs", "threads"), [(0, 2), (1, 2), (7, 2), (1000, 2), (1000, 64)])
-def test_batches_hold_each_job_once_and_shrink_to_single_ones(jobs, threads):
-    names = [str(number) for number in range(jobs)]
-    batches = _sweep._batches(names, threads)
-    sizes = [len(batch) for batch in batches]
-    assert [name for batch in batches for name in batch] == names
-    assert sizes == sorted(sizes, reverse=True)
-    assert all(size <= _sweep.BATCH_MOST for size in sizes)
-    assert not sizes or sizes[-1] == 1
+class Cluster:
+    """A client of a cluster that carries out nothing, with these numbers of threads, each asked for once."""
+
+    def __init__(self, *threads):
+        self.threads = list(threads)
+
+    def nthreads(self):
+        return {"worker": self.threads.pop(0)} if len(self.threads) > 1 else {"worker": self.threads[0]}
+
+    def submit(self, function, batch, budget_s, *, pure):
+        return tuple(batch)
+
+
+def handed_out(jobs, run_s, *threads):
+    """The sizes of the batches of `jobs` runs that take `run_s` each, if each batch is finished before the next is handed out."""
+    handout = _dispatch._Handout([str(number) for number in range(jobs)], Cluster(*threads))
+    sizes, names = [], []
+    while handout.submit() or handout.batches:
+        batch = handout.batches.pop(next(iter(handout.batches)))
+        sizes.append(len(batch))
+        names += batch
+        handout.learn(len(batch), run_s * len(batch))
+    assert sorted(names, key=int) == [str(number) for number in range(jobs)]
+    return sizes
+
+
+def test_batches_are_as_long_as_is_worth_while_and_shrink_to_single_runs():
+    sizes = handed_out(1000, 0.02, 2)
+    assert max(sizes) == pytest.approx(_dispatch.BATCH_S / 0.02, abs=1)
+    assert sizes[0] == sizes[-1] == 1
+    # Some milliseconds for each of so few batches are less than 1 % of the 20 s that the runs take.
+    assert len(sizes) < 40
+    assert max(handed_out(1000, 10.0, 2)) == 1
+    assert max(handed_out(10_000, 1e-9, 2)) == _dispatch.BATCH_MOST
+    assert handed_out(0, 1.0, 2) == []
+    assert handed_out(1, 1.0, 64) == [1]
+
+
+def test_workers_that_come_later_are_counted(monkeypatch):
+    monkeypatch.setattr(_dispatch, "COUNT_S", 0.0)
+    handout = _dispatch._Handout([str(number) for number in range(1000)], Cluster(0, 100))
+    assert len(handout.submit()) == _dispatch.AHEAD
+    assert len(handout.submit()) == _dispatch.AHEAD * 99
+
+
+def test_a_worker_ends_a_batch_when_its_time_is_over():
+    job = load(CELL, {}).jobs([], 1)[0].json()
+    records, took_s = _dispatch.run_batch([job] * 3, 0.0)
+    assert len(records) == 1
+    assert took_s > 0
+    assert len(_dispatch.run_batch([job] * 3, 60.0)[0]) == 3
+
+
+def fatal_batch(jobs, budget_s):
+    """The same, but the runs with seed 3 kill their process."""
+    records = []
+    for job in jobs:
+        if '"seed=3"' in job:
+            os.kill(os.getpid(), signal.SIGKILL)
+        records.append(_native.run_job(job))
+    return records, 0.1
+
+
+def test_a_run_that_kills_its_workers_is_a_row_and_costs_no_other_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(_dispatch, "run_batch", fatal_batch)
+    sweep = airpace.sweep(CELL, {}, repeats=12, out=tmp_path, workers=2)
+    assert sweep.runs["status"] == ["finished" if seed != 3 else "failed" for seed in range(1, 13)]
+    assert "died, 4 times in a row" in sweep.runs["error"][2]
+    assert len(sweep.stations) == 11 * 2
+
+
+def test_ctrl_c_keeps_what_is_done_and_the_same_call_goes_on(tmp_path):
+    program = f"""
+import airpace
+if __name__ == "__main__":
+    airpace.sweep({CELL!r}, {OVER!r}, repeats=500, out="out", workers=2, progress=True)
+"""
+    (tmp_path / "program.py").write_text(program)
+    environment = {**os.environ, "PYTHONPATH": str(Path(airpace.__file__).parents[1])}
+    # A group of its own, to which a terminal's Ctrl-C would go.
+    process = subprocess.Popen(
+        [sys.executable, "program.py"],
+        cwd=tmp_path,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    )
+    journal = tmp_path / "out/journal.jsonl"
+    while process.poll() is None and not (journal.exists() and journal.stat().st_size > 0):
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert "KeyboardInterrupt" in said
+    done = airpace.read_sweep(tmp_path / "out").runs
+    assert 0 < len(done) < 3000
+    assert journal.stat().st_size == 0
+    airpace.sweep(CELL, OVER, repeats=2, out=tmp_path / "out", workers=1)
+    airpace.sweep(CELL, OVER, repeats=2, out=tmp_path / "whole", workers=1)
+    resumed, whole = (polars.read_parquet(tmp_path / name / "flows.parquet") for name in ("out", "whole"))
+    assert resumed.head(whole.height).equals(whole)
 
 
 def test_a_killed_worker_loses_nothing(tmp_path, monkeypatch):
-    carried_out = _sweep._carried_out
+    carried_out = _sweep.carried_out
     killed = []
 
-    def kill_after_the_first_run(jobs, client, workers):
-        for records in carried_out(jobs, client, workers):
+    def kill_after_the_first_run(jobs, client):
+        for records in carried_out(jobs, client):
             yield records
             if not killed:
                 killed.append(next(iter(client.run(os.getpid).values())))
                 os.kill(killed[0], signal.SIGKILL)
 
-    monkeypatch.setattr(_sweep, "_carried_out", kill_after_the_first_run)
+    monkeypatch.setattr(_sweep, "carried_out", kill_after_the_first_run)
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
         airpace.sweep(CELL, OVER, repeats=8, out=tmp_path / "killed", client=client)
     monkeypatch.undo()
@@ -108,6 +204,16 @@ def test_a_grid_with_a_refused_point_is_refused_before_anything_runs(tmp_path):
         airpace.sweep(CELL, {"node.station.count": []}, out=tmp_path / "out")
     with pytest.raises(ValueError, match="repeats is 0"):
         airpace.sweep(CELL, {}, repeats=0, out=tmp_path / "out")
+    with pytest.raises(ValueError, match="workers is 0"):
+        airpace.sweep(CELL, {}, workers=0, out=tmp_path / "out")
+    with pytest.raises(TypeError, match=r"`proxy\.0\.law` is 'linear': give a list"):
+        airpace.sweep(CELL, {"proxy.0.law": "linear"}, out=tmp_path / "out")
+    with pytest.raises(TypeError, match=r"`node\.station\.count` is 3: give a list"):
+        airpace.sweep(CELL, {"node.station.count": 3}, out=tmp_path / "out")
+    with pytest.raises(TypeError, match="give a dictionary"):
+        airpace.sweep(CELL, ["node.station.count=1"], out=tmp_path / "out")
+    with pytest.raises(TypeError, match=r"give a distributed\.Client"):
+        airpace.sweep(CELL, {}, client="tcp://127.0.0.1:8786", out=tmp_path / "out")
     with pytest.raises(FileNotFoundError, match=r"no runs\.parquet"):
         airpace.read_sweep(tmp_path)
     assert not (tmp_path / "out").exists()

@@ -39,7 +39,7 @@ mod _native {
     #[pymodule_export]
     use crate::scenario::{Scenario, setting, to_toml};
     #[pymodule_export]
-    use crate::sweep::{Job, Journal, read_dataset, run_job};
+    use crate::sweep::{Job, Journal, failed_job, read_dataset, run_job};
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]

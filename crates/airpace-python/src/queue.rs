@@ -11,6 +11,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A packet that a queue was given.
 #[pyclass(frozen, module = "airpace._native")]
@@ -144,11 +145,19 @@ pub(crate) fn plug_in(network: &mut Resolved, queues: PythonQueues) -> PyResult<
 pub(crate) struct PythonQueues {
     factory: Py<PyAny>,
     errors: FirstError,
+    /// Serial number of the next packet. All queues share it, so that a packet of another queue is not
+    /// taken for one of this.
+    next: Arc<AtomicU64>,
 }
 
 impl PythonQueues {
-    pub(crate) const fn new(factory: Py<PyAny>, errors: FirstError) -> Self {
-        Self { factory, errors }
+    pub(crate) fn new(factory: Py<PyAny>, errors: FirstError) -> Self {
+        let next = Arc::default();
+        Self {
+            factory,
+            errors,
+            next,
+        }
     }
 
     fn build(&self, site: &mac::QueueSite, names: &[String]) -> PythonQueue {
@@ -176,7 +185,7 @@ impl PythonQueues {
             queue,
             errors: self.errors.clone(),
             held: BTreeMap::new(),
-            next: 0,
+            next: Arc::clone(&self.next),
         }
     }
 }
@@ -197,7 +206,7 @@ struct PythonQueue {
     queue: Option<Py<PyAny>>,
     errors: FirstError,
     held: BTreeMap<u64, QueuedPacket>,
-    next: u64,
+    next: Arc<AtomicU64>,
 }
 
 impl PythonQueue {
@@ -255,19 +264,21 @@ impl PythonQueue {
 }
 
 fn not_held() -> PyErr {
-    PyValueError::new_err("the queue does not hold this packet: it was sent or dropped before")
+    PyValueError::new_err(
+        "the queue does not hold this packet: it was sent or dropped before, or is another queue's",
+    )
 }
 
 impl TransmitQueue for PythonQueue {
     fn enqueue(&mut self, now: Time, packet: QueuedPacket, store: &mut dyn PacketStore) {
+        let serial = self.next.fetch_add(1, Ordering::Relaxed);
         let shown = Packet {
-            serial: self.next,
+            serial,
             bytes: packet.bytes(),
             flow: packet.flow(),
             came_s: seconds(packet.came()),
         };
-        self.held.insert(self.next, packet);
-        self.next += 1;
+        self.held.insert(serial, packet);
         self.act(store, |queue, wishes| {
             queue
                 .call_method1("enqueue", (seconds(now), shown, wishes))

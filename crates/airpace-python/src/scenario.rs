@@ -69,7 +69,7 @@ fn overrides(settings: Vec<(String, String)>) -> PyResult<Vec<Override>> {
 /// The text of a scenario that is given as a dictionary.
 #[pyfunction]
 pub(crate) fn to_toml(scenario: &Bound<'_, PyDict>) -> PyResult<String> {
-    let table = value_of(scenario, "")?;
+    let table = value_of(scenario, "", 0)?;
     toml::to_string(&table).map_err(|error| failed(&error.into()))
 }
 
@@ -77,18 +77,26 @@ pub(crate) fn to_toml(scenario: &Bound<'_, PyDict>) -> PyResult<String> {
 /// something else.
 #[pyfunction]
 pub(crate) fn setting(key: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
-    let value = value_of(value, key)?;
+    let value = value_of(value, key, 0)?;
     if let toml::Value::String(text) = &value
         && text.parse::<toml::Value>().is_err()
         && !text.contains(['\n', '"'])
+        && text.trim() == text
     {
         return Ok(text.clone());
     }
     Ok(value.to_string())
 }
 
-/// The TOML value of a Python one; `at` is its key, for messages.
-fn value_of(value: &Bound<'_, PyAny>, at: &str) -> PyResult<toml::Value> {
+/// Most tables and lists within each other; a scenario has five. A dictionary may contain itself.
+const DEPTH_MOST: u32 = 16;
+
+/// The TOML value of a Python one within `depth` others; `at` is its key, for messages.
+fn value_of(value: &Bound<'_, PyAny>, at: &str, depth: u32) -> PyResult<toml::Value> {
+    if depth > DEPTH_MOST {
+        let text = "the scenario has too many tables within each other: does one contain itself?";
+        return Err(PyValueError::new_err(text));
+    }
     if value.is_instance_of::<PyString>() {
         return Ok(toml::Value::String(value.extract()?));
     }
@@ -96,7 +104,7 @@ fn value_of(value: &Bound<'_, PyAny>, at: &str) -> PyResult<toml::Value> {
         return Ok(toml::Value::Boolean(value.extract()?));
     }
     if value.is_instance_of::<PyInt>() {
-        return Ok(toml::Value::Integer(value.extract()?));
+        return integer_of(value, at);
     }
     if value.is_instance_of::<PyFloat>() {
         return Ok(toml::Value::Float(value.extract()?));
@@ -104,30 +112,47 @@ fn value_of(value: &Bound<'_, PyAny>, at: &str) -> PyResult<toml::Value> {
     if let Ok(mapping) = value.cast::<PyMapping>() {
         let mut table = toml::Table::new();
         for item in mapping.items()? {
-            let (key, value): (String, Bound<'_, PyAny>) = item.extract()?;
+            let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
+            let Ok(key) = key.extract::<String>() else {
+                let text = format!("the key {} is not a text", key.repr()?);
+                return Err(PyTypeError::new_err(text));
+            };
             let inner = if at.is_empty() {
                 key.clone()
             } else {
                 format!("{at}.{key}")
             };
-            table.insert(key, value_of(&value, &inner)?);
+            table.insert(key, value_of(&value, &inner, depth + 1)?);
         }
         return Ok(toml::Value::Table(table));
     }
     if let Ok(sequence) = value.cast::<PySequence>() {
         let mut list = Vec::new();
         for (idx, item) in sequence.try_iter()?.enumerate() {
-            list.push(value_of(&item?, &format!("{at}.{idx}"))?);
+            list.push(value_of(&item?, &format!("{at}.{idx}"), depth + 1)?);
         }
         return Ok(toml::Value::Array(list));
+    }
+    // Arrays, series and scalars of NumPy and pandas.
+    if value.hasattr("tolist")? {
+        return value_of(&value.call_method0("tolist")?, at, depth + 1);
     }
     number_of(value, at)
 }
 
-/// The value of a number of another library, such as a NumPy scalar or a path.
+/// The value of a whole number.
+fn integer_of(value: &Bound<'_, PyAny>, at: &str) -> PyResult<toml::Value> {
+    let Ok(number) = value.extract() else {
+        let text = format!("`{at}` is {}: it must be less than 2^63", value.repr()?);
+        return Err(PyValueError::new_err(text));
+    };
+    Ok(toml::Value::Integer(number))
+}
+
+/// The value of a number of another library, or of a path.
 fn number_of(value: &Bound<'_, PyAny>, at: &str) -> PyResult<toml::Value> {
     if value.hasattr("__index__")? {
-        return Ok(toml::Value::Integer(value.extract()?));
+        return integer_of(value, at);
     }
     if value.hasattr("__float__")? {
         return Ok(toml::Value::Float(value.extract()?));

@@ -44,6 +44,16 @@ pub(crate) fn run_job(py: Python<'_>, job: &str) -> PyResult<String> {
     .map_err(|error: anyhow::Error| failed(&error))
 }
 
+/// The rows of the run that `Job.json` describes if it could not be carried out, and why.
+#[pyfunction]
+pub(crate) fn failed_job(job: &str, error: &str) -> PyResult<String> {
+    let record = sweep::Job::from_json(job).and_then(|job| {
+        let record = sweep::failed(&job, error);
+        Ok(serde_json::to_string(&record)?)
+    });
+    record.map_err(|error| failed(&error))
+}
+
 /// The folder of a sweep: its data set, and a journal of the runs since that was written.
 #[pyclass(frozen, module = "airpace._native")]
 pub(crate) struct Journal(Mutex<Option<sweep::Journal>>);

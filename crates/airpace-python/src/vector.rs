@@ -88,6 +88,16 @@ impl Phy {
     }
 }
 
+/// A value that is NaN, which gives a result of NaN, or within these bounds.
+fn within(what: &str, value: f64, least: f64, most: f64) -> PyResult<f64> {
+    if value.is_nan() || (least..=most).contains(&value) {
+        return Ok(value);
+    }
+    refuse(format!(
+        "{what} is {value}: it must be from {least} to {most}"
+    ))
+}
+
 /// Bytes of an IP packet.
 fn packet_bytes(value: i64) -> PyResult<u32> {
     match u32::try_from(value) {
@@ -133,8 +143,17 @@ pub(crate) fn frame_s<'py>(
     ip_bytes: In<'py, i64>,
 ) -> PyResult<Out<'py>> {
     let phy = radio.read()?;
+    let limits = AmpduLimits::of(phy.standard);
     spans(py, &phy, [&nss, &mcs, &mpdus, &ip_bytes], |frame| {
-        let psdu = psdu_bytes(phy.standard, frame.mpdus, mpdu_bytes(frame.ip_bytes));
+        let mpdu = mpdu_bytes(frame.ip_bytes);
+        let most = max_mpdus(frame.rate, mpdu, limits, Timing::Standard);
+        if frame.mpdus > most {
+            return refuse(format!(
+                "a frame of {} packets of {} bytes: at {} it has at most {most}",
+                frame.mpdus, frame.ip_bytes, frame.rate
+            ));
+        }
+        let psdu = psdu_bytes(phy.standard, frame.mpdus, mpdu);
         Ok(frame.rate.ppdu_duration(psdu, Timing::Standard))
     })
 }
@@ -229,7 +248,10 @@ pub(crate) fn mpdu_error<'py>(
     for (idx, &ip_bytes) in ip_bytes.as_slice()?.iter().enumerate() {
         let rate = phy.rate(nss[idx], mcs[idx])?;
         let mpdu = mpdu_bytes(packet_bytes(ip_bytes)?);
-        losses.push(model.mpdu_error(rate, snr_db[idx], mpdu));
+        losses.push(match snr_db[idx] {
+            snr_db if snr_db.is_nan() => f64::NAN,
+            snr_db => model.mpdu_error(rate, snr_db, mpdu),
+        });
     }
     Ok(PyArray1::from_vec(py, losses))
 }
@@ -263,34 +285,40 @@ pub(crate) fn link<'py>(
 }
 
 /// Levels, round time in seconds (NaN on an idle medium) and stability of each row of `rates_pps`,
-/// which has as many columns as there are stations.
+/// which has `count` columns, one per station. The stations are the same for all rows, or each row
+/// has its own.
 #[pyfunction]
 pub(crate) fn operating<'py>(
     py: Python<'py>,
     published: bool,
+    count: usize,
     rates_pps: In<'py, f64>,
     seconds_per_packet: In<'py, f64>,
     overhead_s: In<'py, f64>,
     level_max: In<'py, f64>,
 ) -> PyResult<(Out<'py>, Out<'py>, Out<'py, bool>)> {
-    let mut links = Vec::new();
-    let packet = seconds_per_packet.as_slice()?;
-    for ((&packet, &overhead), &level) in packet
-        .iter()
-        .zip(overhead_s.as_slice()?)
-        .zip(level_max.as_slice()?)
-    {
-        links.push(Link::new(packet, overhead, level));
-    }
-    let downlink = Downlink::new(links).map_err(refused)?;
     let rates_pps = rates_pps.as_slice()?;
     if let Some(rate) = rates_pps.iter().find(|rate| !(0.0..=1e12).contains(*rate)) {
         return refuse(format!(
             "a rate of {rate} packets/s: it must be from 0 to 1e12"
         ));
     }
+    let (packet, overhead) = (seconds_per_packet.as_slice()?, overhead_s.as_slice()?);
+    let level_max = level_max.as_slice()?;
+    let cell = |row: usize| {
+        let of_row = row * count..(row + 1) * count;
+        let links = of_row.map(|idx| Link::new(packet[idx], overhead[idx], level_max[idx]));
+        Downlink::new(links.collect()).map_err(refused)
+    };
+    let is_shared = packet.len() == count;
+    // The stations are checked even if there is no row.
+    let mut downlink = if is_shared { Some(cell(0)?) } else { None };
     let (mut levels, mut rounds, mut stable) = (Vec::new(), Vec::new(), Vec::new());
-    for rates in rates_pps.chunks_exact(packet.len()) {
+    for (row, rates) in rates_pps.chunks_exact(count.max(1)).enumerate() {
+        let downlink = match &mut downlink {
+            Some(shared) if is_shared => shared,
+            own => own.insert(cell(row)?),
+        };
         let operating = if published {
             downlink.published(rates)
         } else {
@@ -304,6 +332,9 @@ pub(crate) fn operating<'py>(
     Ok((vec(levels), vec(rounds), PyArray1::from_vec(py, stable)))
 }
 
+/// Longest time of a round or a frame that anybody may ask for, seconds.
+const LONGEST_S: f64 = 1e6;
+
 /// Mean one-way delay over the Wi-Fi hop, seconds.
 #[pyfunction]
 pub(crate) fn mean_delay_s<'py>(
@@ -313,10 +344,14 @@ pub(crate) fn mean_delay_s<'py>(
     frame_s: In<'py, f64>,
 ) -> PyResult<Out<'py>> {
     let (variation, frame_s) = (variation.as_slice()?, frame_s.as_slice()?);
-    let rounds = round_s.as_slice()?.iter().enumerate();
-    let delays =
-        rounds.map(|(idx, &round)| model::mean_delay_s(round, variation[idx], frame_s[idx]));
-    Ok(PyArray1::from_vec(py, delays.collect()))
+    let mut delays = Vec::new();
+    for (idx, &round) in round_s.as_slice()?.iter().enumerate() {
+        let round = within("the time of a round in s", round, 0.0, LONGEST_S)?;
+        let variation = within("the variation of a round", variation[idx], 0.0, 1e6)?;
+        let frame = within("the time of a frame in s", frame_s[idx], 0.0, LONGEST_S)?;
+        delays.push(model::mean_delay_s(round, variation, frame));
+    }
+    Ok(PyArray1::from_vec(py, delays))
 }
 
 /// Coefficient of variation of rounds in which only the back-off varies.
@@ -328,12 +363,18 @@ pub(crate) fn round_variation<'py>(
     cw_min: u16,
     slot_s: f64,
 ) -> PyResult<Out<'py>> {
-    let frames = frames.as_slice()?;
-    let rounds = round_s.as_slice()?.iter().zip(frames);
-    let variations = rounds.map(|(&round, &frames)| {
-        model::round_variation(round, usize::try_from(frames).unwrap_or(0), cw_min, slot_s)
-    });
-    Ok(PyArray1::from_vec(py, variations.collect()))
+    let slot_s = within("slot_s", slot_s, 0.0, 1.0)?;
+    let rounds = round_s.as_slice()?.iter().zip(frames.as_slice()?);
+    let mut variations = Vec::new();
+    for (&round, &frames) in rounds {
+        let Ok(frames) = usize::try_from(frames) else {
+            return refuse(format!("a round of {frames} frames"));
+        };
+        // A shorter round than a nanosecond has no frames.
+        let round = within("the time of a round in s", round, 1e-9, LONGEST_S)?;
+        variations.push(model::round_variation(round, frames, cw_min, slot_s));
+    }
+    Ok(PyArray1::from_vec(py, variations))
 }
 
 /// Jain's index of each row of `shares`, which has `columns` columns.
@@ -343,8 +384,15 @@ pub(crate) fn jain<'py>(
     shares: In<'py, f64>,
     columns: usize,
 ) -> PyResult<Out<'py>> {
-    let rows = shares.as_slice()?.chunks_exact(columns.max(1));
-    Ok(PyArray1::from_vec(py, rows.map(model::jain).collect()))
+    let mut indices = Vec::new();
+    for row in shares.as_slice()?.chunks_exact(columns.max(1)) {
+        let mut is_known = true;
+        for &share in row {
+            is_known &= !within("a share", share, 0.0, 1e100)?.is_nan();
+        }
+        indices.push(if is_known { model::jain(row) } else { f64::NAN });
+    }
+    Ok(PyArray1::from_vec(py, indices))
 }
 
 /// Mean opinion score of calls with this one-way delay, loss (0 to 1) and burst ratio.
@@ -358,10 +406,16 @@ pub(crate) fn mean_opinion_score<'py>(
     let (loss, burst_ratio) = (loss.as_slice()?, burst_ratio.as_slice()?);
     let mut scores = Vec::new();
     for (idx, &delay_ms) in delay_ms.as_slice()?.iter().enumerate() {
-        let call = Call::default().with_delay_ms(delay_ms);
+        let delay_ms = within("the delay in ms", delay_ms, 0.0, f64::INFINITY)?;
+        let loss = within("the loss", loss[idx], 0.0, 1.0)?;
+        let burst_ratio = within("the burst ratio", burst_ratio[idx], 1.0, f64::INFINITY)?;
         scores.push(
-            call.with_loss(loss[idx], burst_ratio[idx])
-                .mean_opinion_score(),
+            if [delay_ms, loss, burst_ratio].iter().any(|it| it.is_nan()) {
+                f64::NAN
+            } else {
+                let call = Call::default().with_delay_ms(delay_ms);
+                call.with_loss(loss, burst_ratio).mean_opinion_score()
+            },
         );
     }
     Ok(PyArray1::from_vec(py, scores))

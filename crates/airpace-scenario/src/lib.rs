@@ -100,6 +100,25 @@ impl Loaded {
         Self::new(&self.text, settings, &self.folder)
     }
 
+    /// The same scenario with another seed. It is not read again, which a sweep of many seeds would
+    /// feel.
+    ///
+    /// # Errors
+    /// The seed is more than TOML can hold, 2^63 - 1.
+    fn with_seed(&self, seed: u64) -> Result<Self, DocumentError> {
+        let setting = Override {
+            key: "seed".to_owned(),
+            value: seed.to_string(),
+        };
+        if i64::try_from(seed).is_err() {
+            return self.with(&[setting]);
+        }
+        let mut seeded = self.clone();
+        seeded.scenario.seed = seed;
+        seeded.settings.push(setting);
+        Ok(seeded)
+    }
+
     /// The network that it describes.
     ///
     /// # Errors

@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use siphasher::sip128::{Hasher128 as _, SipHasher24};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -41,12 +42,13 @@ pub struct Job {
 }
 
 impl Job {
-    fn new(loaded: Loaded, over: Vec<String>, repeat: u32) -> Self {
+    /// `scenario_hash` is that of `loaded`, which all repetitions of a point share.
+    fn new(loaded: Loaded, scenario_hash: String, over: Vec<String>, repeat: u32) -> Self {
         Self {
-            key: key(&loaded),
+            key: key(&scenario_hash, loaded.scenario.seed),
             over,
             repeat,
-            scenario_hash: loaded.hash(),
+            scenario_hash,
             loaded,
         }
     }
@@ -88,11 +90,9 @@ impl Job {
         for setting in &order.set {
             set.push(setting.parse().map_err(anyhow::Error::msg)?);
         }
-        let job = Self::new(
-            Loaded::new(&order.text, set, &order.folder)?,
-            order.over,
-            order.repeat,
-        );
+        let loaded = Loaded::new(&order.text, set, &order.folder)?;
+        let scenario_hash = loaded.hash();
+        let job = Self::new(loaded, scenario_hash, order.over, order.repeat);
         if job.key != order.key {
             bail!(
                 "{} is another run here: all workers need the same version of airpace (this is \
@@ -150,24 +150,21 @@ pub fn jobs(loaded: &Loaded, axes: &[Axis], repeats: u32) -> Result<Vec<Job>, Do
             return Err(error);
         }
         let first_seed = at_point.scenario.seed;
+        let over: Vec<String> = point.iter().map(Override::to_string).collect();
+        let hash = at_point.hash();
         for repeat in 0..repeats {
-            let seed = Override {
-                key: "seed".to_owned(),
-                value: first_seed.saturating_add(u64::from(repeat)).to_string(),
-            };
-            let loaded = at_point.with(&[seed])?;
-            let over = point.iter().map(Override::to_string).collect();
-            jobs.push(Job::new(loaded, over, repeat));
+            let loaded = at_point.with_seed(first_seed.saturating_add(u64::from(repeat)))?;
+            jobs.push(Job::new(loaded, hash.clone(), over.clone(), repeat));
         }
     }
     Ok(jobs)
 }
 
 /// What tells one run from another: scenario, seed and version.
-fn key(loaded: &Loaded) -> String {
-    let seed = loaded.scenario.seed.to_string();
+fn key(scenario_hash: &str, seed: u64) -> String {
+    let seed = seed.to_string();
     let mut hasher = SipHasher24::new();
-    for part in [&loaded.hash(), &seed, PROGRAM_VERSION] {
+    for part in [scenario_hash, &seed, PROGRAM_VERSION] {
         hasher.write(part.as_bytes());
         // Separates the parts, none of which contains a zero byte.
         hasher.write_u8(0);
@@ -329,7 +326,15 @@ pub fn completion(jobs: &[Job], journal: &Journal) -> Result<Completion> {
     })
 }
 
-/// Carries out one run; `None` if it was stopped.
+/// The row of a run that could not be carried out, for example because the processes that tried died.
+#[must_use]
+pub fn failed(job: &Job, error: &str) -> RunRecord {
+    let error = format!("{}: {error}", job.title());
+    RunRecord::without_figures(job, Status::Failed, &error)
+}
+
+/// Carries out one run; `None` if it was stopped. A run that is refused, fails or panics leaves a row
+/// with the reason.
 pub fn attempt(job: &Job, stop: &Stop, clock: &(dyn Fn() -> Duration + Sync)) -> Option<Outcome> {
     let begun = clock();
     let without_figures = |status, error: &str| {
@@ -348,9 +353,10 @@ pub fn attempt(job: &Job, stop: &Stop, clock: &(dyn Fn() -> Duration + Sync)) ->
     if resolved.world.proxies.is_empty() {
         resolved.world.slot = None;
     }
-    let finished = match run(&job.loaded, resolved, stop, &Silent) {
-        Ok(finished) => finished?,
-        Err(error) => return without_figures(Status::Failed, &error.to_string()),
+    let finished = match caught(|| run(&job.loaded, resolved, stop, &Silent)) {
+        Ok(Ok(finished)) => finished?,
+        Ok(Err(error)) => return without_figures(Status::Failed, &error.to_string()),
+        Err(panic) => return without_figures(Status::Failed, &panic),
     };
     let mut summary = finished.summary;
     if summary.interrupted {
@@ -365,6 +371,17 @@ pub fn attempt(job: &Job, stop: &Stop, clock: &(dyn Fn() -> Duration + Sync)) ->
             repeat: job.repeat,
             summary,
         })),
+    })
+}
+
+/// What `act` returns, or what it panicked with: a defect that one run in a thousand meets must not
+/// cost the others.
+fn caught<T>(act: impl FnOnce() -> T) -> Result<T, String> {
+    // Whatever the run has left half done is dropped with it.
+    catch_unwind(AssertUnwindSafe(act)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        format!("the simulator has a defect: {}", text.unwrap_or("a panic"))
     })
 }
 
@@ -420,4 +437,34 @@ fn metadata(jobs: &[Job]) -> Vec<(&'static str, String)> {
         metadata.push(("airpace.scenario.set", record.set[..of_all].join("\n")));
     }
     metadata
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_a_reason() {
+        assert_eq!(caught(|| 3), Ok(3));
+        let reason = caught(|| panic!("level {} of 3", 4)).map(|()| 0);
+        assert_eq!(
+            reason.unwrap_err(),
+            "the simulator has a defect: level 4 of 3"
+        );
+        let reason = caught(|| panic!("no")).map(|()| 0);
+        assert_eq!(reason.unwrap_err(), "the simulator has a defect: no");
+    }
+
+    #[test]
+    fn another_seed_is_as_if_it_had_been_read() {
+        let text =
+            "node = [{ kind = \"ap\" }, { kind = \"station\" }]\nflow = [{ kind = \"ping\" }]";
+        let loaded = Loaded::new(text, Vec::new(), ".".as_ref()).unwrap();
+        let setting: Override = "seed=7".parse().unwrap();
+        let seeded = loaded.with_seed(7).unwrap();
+        let read = loaded.with(&[setting]).unwrap();
+        assert_eq!(seeded.record(), read.record());
+        assert_eq!(seeded.scenario.seed, read.scenario.seed);
+        assert_eq!(seeded.hash(), loaded.hash());
+    }
 }

@@ -18,7 +18,7 @@ pub enum Status {
     /// Its scenario describes no network that can be run, for example because its seed placed a
     /// station out of reach.
     Refused,
-    /// The simulator refused its network.
+    /// The simulator refused its network or met a defect, or the processes that carried it out died.
     Failed,
 }
 
