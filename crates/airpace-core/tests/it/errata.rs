@@ -245,6 +245,34 @@ fn figure_7_has_two_stations_of_different_rates() {
 }
 
 #[test]
+fn four_rounds_of_a_gain_of_1_mbps_do_not_reach_what_one_stream_carries() {
+    // Payload of 1470 bytes, VHT, 80 MHz, MCS 9, Mbit/s.
+    let rate = |streams: u8, level: f64| {
+        let phy = TxRate::new(
+            Standard::Vht,
+            Width::Mhz80,
+            streams,
+            9,
+            GuardInterval::Ns800,
+        );
+        let link = Link::of_phy(
+            phy.unwrap(),
+            1_498,
+            AccessCategory::BestEffort,
+            airpace_core::phy::Timing::Standard,
+        );
+        let round_s = link.overhead_s + level * link.seconds_per_packet;
+        level * 8.0 * 1_470.0 / round_s / 1e6
+    };
+    let (before, carried) = (rate(2, 32.0), rate(1, 64.0));
+    // Full frames are 32 packets above the target, so that a round takes 32 gains off.
+    let rounds = |gain: f64| ((before - carried) / (32.0 * gain)).ceil();
+    assert_eq!(rounds(1.0), 6.0, "{before} to {carried} Mbit/s");
+    assert_eq!([1.5, 1.9].map(rounds), [4.0, 4.0]);
+    assert_eq!([1.4, 2.0].map(rounds), [5.0, 3.0]);
+}
+
+#[test]
 fn ten_reports_per_second_would_show_in_the_goodput() {
     // VHT, MCS 9, 2 streams; a report has 60 bytes and the headers of UDP and IP.
     let rate = TxRate::new(Standard::Vht, Width::Mhz80, 2, 9, GuardInterval::Ns800).unwrap();

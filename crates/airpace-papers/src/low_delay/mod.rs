@@ -33,7 +33,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         signal::FLUCTUATING,
         signal::fluctuating_cases,
         signal::fluctuating,
-        SEEDS,
+        6,
     ),
     Claim::simulated(
         "000-F5",

@@ -351,7 +351,11 @@ pub(super) fn adapts(results: &Results) -> Findings {
                 .iter()
                 .zip(run.figures.get("level")?);
             let within = slots.filter(|(at, _)| SETTLED_S.contains(*at));
-            Some(mean(&within.map(|(_, &level)| level).collect::<Vec<_>>()))
+            // A slot in which neighbours left no time for a frame has no level.
+            let levels = within
+                .map(|(_, &level)| level)
+                .filter(|level| !level.is_nan());
+            Some(mean(&levels.collect::<Vec<_>>()))
         });
         findings.relate(
             format!("{name}: level"),

@@ -41,7 +41,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         loops::JOIN,
         loops::join_cases,
         loops::join,
-        SEEDS,
+        10,
     ),
     Claim::simulated(
         "002-5.4.3",
@@ -49,7 +49,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         loops::ADAPTS,
         loops::adapting_cases,
         loops::adapts,
-        SEEDS,
+        10,
     ),
     Claim::simulated(
         "002-F7",

@@ -30,6 +30,6 @@ pub use runner::{Completed, Effort, Progress, ReproduceError, reproduce};
 pub use select::{UnknownId, select};
 
 pub(crate) use case::{Results, flows, links, mean_if_complete, stations};
-pub(crate) use findings::{Bar, Findings, Printed, figure};
+pub(crate) use findings::{Bar, Findings, Printed};
 pub(crate) use sample::Sample;
 pub(crate) use series::{decisions, deviation, levels, line, mean, persistence, quantile, settled};

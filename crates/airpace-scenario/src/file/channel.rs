@@ -105,6 +105,8 @@ section! {
         noise_figure: Decibels = default("7 dB", "-20 dB", "60 dB"),
         /// Fading on top of the path loss.
         fading: Fading = nested,
+        /// Slow changes of the gain on top of the fading.
+        shadowing: Shadowing = nested,
         /// Distance up to which a transmission is sensed and its header decoded.
         carrier_sense_range: Option<Length> = optional("by received power, from -82 dBm", "0 m", "1000 km"),
         /// Distance up to which a transmission disturbs the reception of another, if
@@ -166,6 +168,17 @@ section! {
         k_factor: f64 = default("4", "0", "10000"),
         /// Shape m, for law = "nakagami".
         shape: f64 = default("1", "0.5", "10000"),
+    }
+}
+
+section! {
+    /// Shadowing by what stands or moves in the way, the same on both directions of a link: a
+    /// log-normal gain.
+    Shadowing as "shadowing" {
+        /// Standard deviation of the gain; 0 dB is no shadowing.
+        deviation: Decibels = default("0 dB", "0 dB", "30 dB"),
+        /// Time for which a link's gain keeps its value.
+        coherence: Span = default("10 s", "10 us", "100000 s"),
     }
 }
 

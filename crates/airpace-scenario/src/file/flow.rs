@@ -91,6 +91,9 @@ section! {
         send_buffer: Option<Size> = optional("6 MB", "2 kB", "1 GB"),
         /// Most bytes of tcp at the sender's own radio (TCP small queues).
         small_queue: Option<Size> = optional("no limit", "3 kB", "1 GB"),
+        /// Whether a full queue at tcp's own radio refuses segments: they count as not sent and the
+        /// window is reduced, as in Linux. Otherwise they are lost.
+        refusals: Option<bool> = optional("false"),
         /// The page that web loads.
         page: Option<Choice<NamedPage>> = optional("small"),
         /// Connections that web opens at a time.

@@ -37,7 +37,7 @@ mod tests;
 pub use airpace_config::document::{DocumentError, Override, Place, Source};
 pub use airpace_config::point::Point;
 pub use channel::{
-    Channel, Edca, EdcaSet, ErrorModel, Fading, PathLoss, Reception, Standard, Timing,
+    Channel, Edca, EdcaSet, ErrorModel, Fading, PathLoss, Reception, Shadowing, Standard, Timing,
 };
 pub use flow::{Category, EACH_STATION, Flow, FlowKind};
 pub use node::{Node, NodeKind, Route, Wire};

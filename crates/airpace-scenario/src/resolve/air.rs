@@ -340,7 +340,10 @@ impl Air<'_> {
             });
         }
         let Channel {
-            path_loss, fading, ..
+            path_loss,
+            fading,
+            shadowing,
+            ..
         } = self.channel;
         let free_space = if band(self.channel) == Band::Ghz2_4 {
             FREE_SPACE_2_4_DB
@@ -366,6 +369,10 @@ impl Air<'_> {
                     },
                 },
                 coherence: fading.coherence.0,
+            },
+            shadowing: channel::Shadowing {
+                deviation_db: shadowing.deviation.0,
+                coherence: shadowing.coherence.0,
             },
             seed: self.network.scenario.seed,
             ..channel::ChannelConfig::new(radios)

@@ -310,6 +310,7 @@ fn tcp(flow: &Flow) -> TcpConfig {
         .map_or(sender.segment_bytes, |size| size.0.0 as u32);
     sender.send_buffer = flow.send_buffer.map_or(sender.send_buffer, |size| size.0.0);
     sender.small_queue = flow.small_queue.map(|size| size.0.0);
+    sender.refusals = flow.refusals.unwrap_or(sender.refusals);
     sender.ecn = flow.ecn.unwrap_or(sender.ecn);
     receiver.buffer = flow.window.map_or(receiver.buffer, |size| size.0.0 as u32);
     TcpConfig {

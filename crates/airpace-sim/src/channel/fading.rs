@@ -1,5 +1,5 @@
-//! Block fading: the gain between two radios is constant over a coherence interval and independent
-//! from one interval to the next.
+//! Block fading and shadowing: the gain between two radios is constant over a coherence interval
+//! and independent from one interval to the next. Fading is fast, shadowing slow.
 
 use crate::radio::RadioId;
 use crate::rng::Stream;
@@ -64,10 +64,7 @@ impl Fading {
     /// as this does not change.
     #[must_use]
     pub fn interval(&self, now: Time) -> u64 {
-        let length = u64::try_from(self.coherence.as_nanos())
-            .unwrap_or(u64::MAX)
-            .max(1);
-        now.as_nanos() / length
+        interval(now, self.coherence)
     }
 
     /// The power gain in dB between two radios in a coherence interval. It is the same in both
@@ -78,9 +75,7 @@ impl Fading {
         if self.law == FadingLaw::None {
             return 0.0;
         }
-        // A stream per interval makes the gain a function of its arguments. There are fewer than
-        // 2^16 radios, so a pair takes 32 bits and leaves as many for the interval.
-        let mut stream = Stream::new(seed, "fading", (pair << 32) | (interval & 0xffff_ffff));
+        let mut stream = stream(seed, "fading", pair, interval);
         10.0 * self.law.draw_gain(&mut stream).log10()
     }
 
@@ -94,6 +89,60 @@ impl Fading {
         };
         law_is_valid && !self.coherence.is_zero()
     }
+}
+
+/// What stands or moves in the way, such as people and doors: a log-normal gain with median 1, on
+/// top of the fading.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Shadowing {
+    /// Standard deviation of the gain in dB, 0 to 30; with 0 there is no shadowing.
+    pub deviation_db: f64,
+    /// Length of a coherence interval. The intervals of all links begin at time zero.
+    pub coherence: Duration,
+}
+
+impl Shadowing {
+    /// No shadowing.
+    pub const NONE: Self = Self {
+        deviation_db: 0.0,
+        coherence: Duration::from_secs(10),
+    };
+
+    /// The number of the coherence interval that `now` is in; always 0 without shadowing.
+    #[must_use]
+    pub fn interval(&self, now: Time) -> u64 {
+        if self.deviation_db == 0.0 {
+            return 0;
+        }
+        interval(now, self.coherence)
+    }
+
+    /// The power gain in dB between two radios in a coherence interval, as of [`Fading::gain_db`].
+    #[must_use]
+    pub fn gain_db(&self, seed: u64, pair: u64, interval: u64) -> f64 {
+        if self.deviation_db == 0.0 {
+            return 0.0;
+        }
+        self.deviation_db * stream(seed, "shadowing", pair, interval).normal()
+    }
+
+    pub(super) fn is_valid(&self) -> bool {
+        (0.0..=30.0).contains(&self.deviation_db)
+            && (self.deviation_db == 0.0 || !self.coherence.is_zero())
+    }
+}
+
+fn interval(now: Time, coherence: Duration) -> u64 {
+    let length = u64::try_from(coherence.as_nanos())
+        .unwrap_or(u64::MAX)
+        .max(1);
+    now.as_nanos() / length
+}
+
+/// A stream per interval makes a gain a function of its arguments. There are fewer than 2^16
+/// radios, so a pair takes 32 bits and leaves as many for the interval.
+fn stream(seed: u64, purpose: &'static str, pair: u64, interval: u64) -> Stream {
+    Stream::new(seed, purpose, (pair << 32) | (interval & 0xffff_ffff))
 }
 
 /// A number for a pair of radios, the same in both directions.

@@ -1,6 +1,6 @@
 //! One direction between two radios.
 
-use super::{Fading, FadingLaw, noise_dbm};
+use super::{Fading, FadingLaw, Shadowing, noise_dbm};
 use airpace_core::phy::TxRate;
 use airpace_core::phy::error::{BitHazard, ErrorModel};
 use airpace_units::Time;
@@ -15,28 +15,39 @@ pub struct Link {
     pub(super) antennas: u8,
     pub(super) detect_dbm: f64,
     pub(super) fading: Fading,
+    pub(super) shadowing: Shadowing,
     pub(super) seed: u64,
     pub(super) pair: u64,
 }
 
 impl Link {
-    /// The number of the coherence interval that `now` is in; always 0 if the link does not fade.
+    /// A number for the coherence intervals of fading and shadowing that `now` is in: the gain is
+    /// the same while it is. It is always 0 if the link does neither.
     #[must_use]
     pub fn interval(&self, now: Time) -> u64 {
-        if self.fading.law == FadingLaw::None {
+        let fading = if self.fading.law == FadingLaw::None {
             0
         } else {
             self.fading.interval(now)
-        }
+        };
+        // An interval of fading lasts for 10 µs at least, so that its number stays below 2^40 for
+        // months.
+        fading ^ (self.shadowing.interval(now) << 40)
     }
 
-    /// Received power in dBm, with fading.
+    /// Received power in dBm, with fading and shadowing.
     #[must_use]
     pub fn received_dbm(&self, now: Time) -> f64 {
+        let Self {
+            fading,
+            shadowing,
+            seed,
+            pair,
+            ..
+        } = *self;
         self.received_dbm
-            + self
-                .fading
-                .gain_db(self.seed, self.pair, self.fading.interval(now))
+            + fading.gain_db(seed, pair, fading.interval(now))
+            + shadowing.gain_db(seed, pair, shadowing.interval(now))
     }
 
     /// Signal-to-noise ratio (SNR) in dB of frames at `rate`: the noise is that of their width (22

@@ -29,7 +29,7 @@ mod propagation;
 #[cfg(test)]
 mod tests;
 
-pub use fading::{Fading, FadingKind, FadingLaw};
+pub use fading::{Fading, FadingKind, FadingLaw, Shadowing};
 pub use link::Link;
 pub use placement::{Position, uniform_in_square};
 pub use propagation::{PathLoss, noise_dbm};
@@ -73,7 +73,9 @@ pub struct ChannelConfig {
     pub path_loss: PathLoss,
     /// Variation of the gain in time on top of the path loss (default none).
     pub fading: Fading,
-    /// Seed of the fading.
+    /// Slow variation of the gain on top of the fading (default none).
+    pub shadowing: Shadowing,
+    /// Seed of fading and shadowing.
     pub seed: u64,
     /// Powers from which on the channel is busy and frames are received.
     pub thresholds: Thresholds,
@@ -120,6 +122,7 @@ impl ChannelConfig {
             radios,
             path_loss,
             fading: Fading::NONE,
+            shadowing: Shadowing::NONE,
             seed: 1,
             thresholds,
         }
@@ -146,6 +149,9 @@ pub enum ChannelError {
         "fading needs a coherence time above 0, a Rician factor from 0 to 10,000 and a Nakagami shape from 0.5 to 10,000"
     )]
     Fading,
+    /// A parameter of the shadowing is out of range.
+    #[error("shadowing needs a coherence time above 0 and a deviation from 0 to 30 dB")]
+    Shadowing,
 }
 
 /// A checked channel.
@@ -187,11 +193,13 @@ impl Channel {
         {
             return Err(ChannelError::Threshold);
         }
-        if config.fading.is_valid() {
-            Ok(Self { config })
-        } else {
-            Err(ChannelError::Fading)
+        if !config.fading.is_valid() {
+            return Err(ChannelError::Fading);
         }
+        if !config.shadowing.is_valid() {
+            return Err(ChannelError::Shadowing);
+        }
+        Ok(Self { config })
     }
 
     /// Number of radios.
@@ -234,6 +242,7 @@ impl Channel {
             antennas: receiver.map_or(1, |radio| radio.antennas.max(1)),
             detect_dbm: self.detect_dbm(to),
             fading: self.config.fading,
+            shadowing: self.config.shadowing,
             seed: self.config.seed,
             pair: fading::pair(from, to),
         }

@@ -216,6 +216,36 @@ fn a_rayleigh_gain_is_below_a_tenth_in_a_tenth_of_the_intervals() {
 }
 
 #[test]
+fn shadowing_is_log_normal_and_changes_with_its_own_interval() {
+    let mut config = line(&[0.0, 20.0]);
+    config.fading = Fading {
+        law: FadingLaw::Rayleigh,
+        coherence: Duration::from_millis(20),
+    };
+    config.shadowing = Shadowing {
+        deviation_db: 4.0,
+        coherence: Duration::from_secs(10),
+    };
+    let channel = Channel::new(config.clone()).unwrap();
+    let link = |from, to| channel.link(RadioId(from), RadioId(to));
+    let at = |ms| link(0, 1).received_dbm(Time::from_millis(ms));
+    assert_eq!(at(9_981), link(1, 0).received_dbm(Time::from_millis(9_999)));
+    // The gain changes with either, and the number of the interval tells.
+    let numbers = [9_981, 9_979, 10_001].map(|ms| link(0, 1).interval(Time::from_millis(ms)));
+    assert!(numbers[0] != numbers[1] && numbers[0] != numbers[2] && numbers[1] != numbers[2]);
+    let gains: Vec<f64> = (0..20_000)
+        .map(|interval| config.shadowing.gain_db(7, 65_538, interval))
+        .collect();
+    let n = gains.len() as f64;
+    let mean = gains.iter().sum::<f64>() / n;
+    let deviation = (gains.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / n).sqrt();
+    assert!(
+        mean.abs() < 0.15 && (deviation - 4.0).abs() < 0.15,
+        "{mean} {deviation}"
+    );
+}
+
+#[test]
 fn fading_is_the_same_both_ways_and_changes_with_the_interval_only() {
     let mut config = line(&[0.0, 20.0, 20.0]);
     config.fading = Fading {
@@ -295,6 +325,12 @@ fn figures_out_of_range_are_refused() {
         refused(|c| c.fading.law = FadingLaw::Nakagami { shape: f64::NAN }),
         ChannelError::Fading
     );
+    for deviation_db in [-1.0, 31.0, f64::NAN] {
+        assert_eq!(
+            refused(|c| c.shadowing.deviation_db = deviation_db),
+            ChannelError::Shadowing
+        );
+    }
 }
 
 proptest! {

@@ -425,6 +425,7 @@ impl World {
 
     /// Counts a packet as lost, and tells its flow.
     fn lose(&mut self, loss: Loss, mut parcel: Parcel) {
+        let at_source = parcel.at_source;
         self.leave_source(&mut parcel);
         if matches!(parcel.payload, Payload::Report(_)) {
             self.totals.reports_dropped += 1;
@@ -432,6 +433,10 @@ impl World {
         }
         self.totals.dropped += 1;
         let index = parcel.flow as usize;
+        // The flow still counts it as lost, as the statistics of a queueing discipline do.
+        if at_source && loss == Loss::QueueLimit && self.flows[index].refuse(self.now, &parcel) {
+            self.wake(index);
+        }
         if let Some(slots) = &mut self.slots {
             slots.on_lost(parcel.to);
         }

@@ -57,7 +57,7 @@ fn check_keys(flow: &Flow, at: &str) -> Checked {
     const SIZED: &[FlowKind] = &[UdpCbr, UdpPoisson, Burst, Ping, Saturate];
     const STREAMS: &[FlowKind] = &[Tcp, Web];
     // Each key, whether it is given, and the kinds that have it.
-    let keys: [(&str, bool, &[FlowKind]); 14] = [
+    let keys: [(&str, bool, &[FlowKind]); 15] = [
         ("rate", flow.rate.is_some(), DATAGRAMS),
         ("payload", flow.payload.is_some(), SIZED),
         ("interval", flow.interval.is_some(), &[Burst, Ping, Web]),
@@ -69,6 +69,7 @@ fn check_keys(flow: &Flow, at: &str) -> Checked {
         ("window", flow.window.is_some(), STREAMS),
         ("send_buffer", flow.send_buffer.is_some(), STREAMS),
         ("small_queue", flow.small_queue.is_some(), &[Tcp]),
+        ("refusals", flow.refusals.is_some(), &[Tcp]),
         ("page", flow.page.is_some(), &[Web]),
         ("connections", flow.connections.is_some(), &[Web]),
         ("on", flow.on.is_some(), DATAGRAMS),

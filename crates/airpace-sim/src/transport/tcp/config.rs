@@ -64,6 +64,11 @@ pub struct SenderConfig {
     /// small queues, `tcp_limit_output_bytes`), at least two packets; whoever drives the sender keeps
     /// to it. `None` (default): no limit. It means nothing if the sender's first hop is a wire.
     pub small_queue: Option<u64>,
+    /// Whether a full queue at the sender's own radio refuses a segment (default no: it drops it),
+    /// as the queueing disciplines of Linux do with packets that come from the host itself.
+    /// Whoever drives the sender then calls [`Sender::on_refused`](super::Sender::on_refused).
+    /// What a queue drops later, as CoDel does, is lost in any case.
+    pub refusals: bool,
     /// Initial congestion window, segments (default 10, RFC 6928).
     pub initial_window: u32,
     /// Whether segments are ECN-capable (default no): ECT(0). Prague always sends ECT(1).
@@ -92,6 +97,7 @@ impl SenderConfig {
             segment_bytes: 1_448,
             send_buffer: 6_000_000,
             small_queue: None,
+            refusals: false,
             initial_window: 10,
             ecn: false,
             handshake: true,

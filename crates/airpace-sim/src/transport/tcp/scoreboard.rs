@@ -293,6 +293,32 @@ impl Scoreboard {
         &self.segments[index]
     }
 
+    /// Takes back the transmission of the segments from `offset` on, which were sent once.
+    pub(super) fn take_back(&mut self, offset: u64) {
+        while self
+            .segments
+            .back()
+            .is_some_and(|last| last.offset >= offset)
+        {
+            self.unlink(self.first + self.segments.len() as u64 - 1);
+            self.segments.pop_back();
+        }
+    }
+
+    /// Takes back the retransmission of the segment at `offset`: it waits to be sent again.
+    pub(super) fn take_back_resent(&mut self, offset: u64) {
+        let index = self
+            .segments
+            .partition_point(|segment| segment.offset < offset);
+        if self
+            .segments
+            .get(index)
+            .is_some_and(|segment| segment.offset == offset && segment.lost && segment.resent)
+        {
+            self.mark_lost(self.first + index as u64);
+        }
+    }
+
     fn link_newest(&mut self, id: u64) {
         let (index, newest) = (self.index(id), self.newest);
         (self.segments[index].older, self.segments[index].newer) = (newest, NONE);

@@ -181,7 +181,7 @@ impl Flow {
             self.direction(forward).sent += 1;
         }
         let (flow, category) = (self.index, self.category);
-        let at_source = forward && matches!(&self.ends, Ends::Tcp(tcp) if tcp.has_small_queue());
+        let at_source = forward && matches!(&self.ends, Ends::Tcp(tcp) if tcp.attends_to_source());
         (
             node,
             Parcel {
@@ -244,11 +244,20 @@ impl Flow {
         }
     }
 
-    /// Notes that one of its packets has left its source's radio, or was lost there; returns whether
-    /// the flow must be polled.
+    /// Notes that one of its packets has left its source's radio, or was lost there; returns
+    /// whether the flow must be polled.
     pub(super) fn on_left_source(&mut self) -> bool {
         match &mut self.ends {
             Ends::Tcp(tcp) => tcp.on_left_source(),
+            _ => false,
+        }
+    }
+
+    /// The queue at its source's own radio was full; returns whether the packet was refused and not
+    /// dropped, so that the flow must be polled.
+    pub(super) fn refuse(&mut self, now: Time, parcel: &Parcel) -> bool {
+        match &mut self.ends {
+            Ends::Tcp(tcp) => tcp.refuse(now, parcel),
             _ => false,
         }
     }

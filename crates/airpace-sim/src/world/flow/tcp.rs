@@ -28,6 +28,8 @@ pub(super) struct TcpEnds {
     /// Most packets that may be at the sender's own radio, and how many are.
     small_queue: Option<u64>,
     at_source: u64,
+    /// Whether a full queue at the sender's own radio refuses segments.
+    refusals: bool,
     /// When the sender was last asked for a segment.
     polled: Time,
     /// Whether the application has begun to write.
@@ -69,6 +71,7 @@ impl TcpEnds {
         Self {
             small_queue: small_queue.map(|bytes| (bytes / packet_bytes).max(2)),
             at_source: 0,
+            refusals: config.sender.refusals,
             polled: Time::ZERO,
             sender: Sender::new(SenderConfig {
                 seed,
@@ -121,9 +124,21 @@ impl TcpEnds {
         })
     }
 
-    /// Whether it is told of packets that leave its own radio.
-    pub(super) const fn has_small_queue(&self) -> bool {
-        self.small_queue.is_some()
+    /// Whether it is told of packets that leave its own radio, or are refused there.
+    pub(super) const fn attends_to_source(&self) -> bool {
+        self.small_queue.is_some() || self.refusals
+    }
+
+    /// The queue at its own radio was full. Returns whether it refuses packets, so that the flow
+    /// must be polled, and does not drop them.
+    pub(super) fn refuse(&mut self, now: Time, parcel: &Parcel) -> bool {
+        if let Payload::Data(segment) = &parcel.payload
+            && self.refusals
+        {
+            self.sender.on_refused(now, segment);
+            return true;
+        }
+        false
     }
 
     /// Whether so many packets are at the sender's own radio that it must not send more.

@@ -88,6 +88,7 @@ impl Sender {
         if self.phase != Phase::Established || ack.ack > self.stream.next {
             return;
         }
+        self.timers.refused = None;
         let marked = ack.congestion_echo && self.config.ecn;
         let prior_in_flight = self.board.in_flight();
         let mut summary = AckSummary {

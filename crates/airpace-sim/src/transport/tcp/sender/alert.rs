@@ -177,7 +177,7 @@ impl Sender {
         self.set_state(CongestionState::Reduced);
     }
 
-    fn begin_reduction(&mut self, now: Time) {
+    pub(super) fn begin_reduction(&mut self, now: Time) {
         self.timers.probe = None;
         self.recovery.begin(self.stream.next, &mut self.window);
         self.window.threshold = self.congestion.on_congestion(now, &self.window);

@@ -2,6 +2,7 @@
 
 mod ack;
 mod alert;
+mod refusal;
 #[cfg(test)]
 mod tests;
 mod timer;
@@ -108,6 +109,8 @@ struct TimerState {
     last_sent: Time,
     /// When the first timer expires.
     next_due: Option<Time>,
+    /// When a segment was refused, until something arrives or a timer expires.
+    refused: Option<Time>,
 }
 
 /// Counters of a sender.
@@ -123,6 +126,8 @@ pub struct SenderStatistics {
     pub probes: u64,
     /// Recoveries without a timeout.
     pub recoveries: u64,
+    /// Segments that the queue of the sender's own host refused, counted in `segments` each time.
+    pub refused: u64,
     /// Reductions of the window for congestion marks.
     pub reductions: u64,
     /// Segments that the receiver has reported as marked by accurate ECN feedback.
@@ -234,6 +239,10 @@ impl Sender {
             }
             Phase::SynSent { .. } => return None,
             Phase::Established => {}
+        }
+        if self.is_refused() {
+            self.arm();
+            return None;
         }
         let segment = self.probe(now).or_else(|| self.next_segment(now));
         match segment {

@@ -1,3 +1,4 @@
+mod refusal;
 mod testbed;
 
 use crate::transport::tcp::{

@@ -41,7 +41,9 @@ impl Sender {
             return Some(at.saturating_add(syn_timeout(n)));
         }
         let timer = self.timers.next_due;
-        if self.held_by_pacer {
+        if self.is_refused() {
+            timer
+        } else if self.held_by_pacer {
             Some(timer.map_or(self.pacer.next(), |due| due.min(self.pacer.next())))
         } else {
             timer
@@ -64,6 +66,7 @@ impl Sender {
             // Only the time of the pacer has come, which `poll_transmit` checks itself.
             return;
         }
+        self.timers.refused = None;
         match self.next_timer() {
             Some((due, purpose)) if due <= now => match purpose {
                 Purpose::Retransmission => self.on_retransmission_timeout(now),
@@ -76,7 +79,8 @@ impl Sender {
 
     /// Sets when the next timer expires.
     pub(super) fn arm(&mut self) {
-        self.timers.next_due = self.next_timer().map(|(due, _)| due);
+        let timer = self.next_timer().map(|(due, _)| due);
+        self.timers.next_due = timer.or(self.retry_due());
     }
 
     /// The current retransmission timeout without back-off.
@@ -84,7 +88,7 @@ impl Sender {
         self.rtt.timeout()
     }
 
-    /// When the next timer expires and what for; `None` if nothing is in flight.
+    /// When the next timer of what is in flight expires and what for; `None` if nothing is.
     fn next_timer(&self) -> Option<(Time, Purpose)> {
         let front = self.board.front()?;
         let timeout = self

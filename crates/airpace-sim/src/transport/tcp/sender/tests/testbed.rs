@@ -84,6 +84,8 @@ pub(super) struct Testbed {
     pub(super) path: PathConfig,
     pub(super) senders: Vec<Sender>,
     pub(super) receivers: Vec<Receiver>,
+    /// Whether the full queue refuses packets and does not drop them.
+    pub(super) refuses: bool,
     /// Numbers of data packets that are lost on entering the link, counted from 0 over all flows.
     pub(super) lose: Vec<u64>,
     /// Every data segment sent, with its time and flow, if `keep_log` is set.
@@ -107,6 +109,7 @@ impl Testbed {
             path,
             senders: Vec::new(),
             receivers: Vec::new(),
+            refuses: false,
             lose: Vec::new(),
             log: Vec::new(),
             keep_log: false,
@@ -218,11 +221,21 @@ impl Testbed {
     }
 
     fn serve_sender(&mut self, flow: usize) {
+        let mut refused = Vec::new();
         while let Some(segment) = self.senders[flow].poll_transmit(self.now) {
             if self.keep_log {
                 self.log.push((self.now, flow, segment));
             }
-            self.enter(flow, segment);
+            if !self.enter(flow, segment) && self.refuses {
+                refused.push(segment);
+            }
+        }
+        // The world learns of what its radios refuse when a flow has been polled.
+        for segment in &refused {
+            self.senders[flow].on_refused(self.now, segment);
+        }
+        if !refused.is_empty() {
+            assert!(self.senders[flow].poll_transmit(self.now).is_none());
         }
         let deadline = self.senders[flow].deadline();
         self.await_timer(flow, 0, deadline);
@@ -256,7 +269,8 @@ impl Testbed {
         }
     }
 
-    fn enter(&mut self, flow: usize, segment: DataSegment) {
+    /// Returns whether the packet was not dropped.
+    fn enter(&mut self, flow: usize, segment: DataSegment) -> bool {
         let number = self.entered;
         self.entered += 1;
         let bytes = Bytes(u64::from(segment.packet_bytes()));
@@ -268,7 +282,7 @@ impl Testbed {
             || self.random.happens(self.path.loss)
         {
             self.dropped += 1;
-            return;
+            return false;
         }
         let marked =
             segment.ecn.is_capable() && self.path.mark_above.is_some_and(|most| queued > most);
@@ -276,6 +290,7 @@ impl Testbed {
         for at in self.arrivals(self.free_at + self.path.delay) {
             self.push(at, Event::Data(flow, segment, marked));
         }
+        true
     }
 
     /// The times at which a packet arrives that would arrive at `at` without faults; two if it is
