@@ -152,7 +152,7 @@ pub struct FlowSummary {
     /// jitter buffer.
     pub mos: Option<f64>,
     /// Mean opinion score by the network's mean delay plus twice its mean jitter, and its loss, as
-    /// flent computes it (004).
+    /// flent computed it when 004's Table 2 was made (see `Call::flent_score` of `airpace-core`).
     pub network_mos: Option<f64>,
     /// Time from request to the last object of a web page, seconds.
     pub page_load_s: Option<PageLoadSummary>,
@@ -192,6 +192,10 @@ pub struct LinkSummary {
     pub frames: u64,
     /// Mean MPDUs per frame.
     pub level: f64,
+    /// Mean over windows of 50 ms of the MPDUs per frame in each: the "average number of MPDUs per
+    /// A-MPDU" that Minstrel-HT of Linux reports in `rc_stats`.
+    #[serde(default)]
+    pub windowed_level: f64,
     /// Standard deviation of the MPDUs per frame.
     pub level_deviation: f64,
     /// Share of the sent MPDUs that were retransmissions.

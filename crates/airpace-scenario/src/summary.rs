@@ -254,6 +254,7 @@ fn link_summary(
         to: name(link.to),
         frames: counts.frames,
         level: counts.level()?,
+        windowed_level: counts.windowed.mean()?,
         level_deviation: counts.level_deviation()?,
         retry_share: ratio(counts.retries, counts.mpdus),
         collision_share: ratio(counts.collisions, counts.frames),

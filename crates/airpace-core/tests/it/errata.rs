@@ -5,6 +5,7 @@ use airpace_core::alloc::{
 };
 use airpace_core::model::anomaly::{Aggregate, shares};
 use airpace_core::model::stability::linear_gain_limit;
+use airpace_core::model::voice::{Call, Codec};
 use airpace_core::model::{Downlink, Link, wqm};
 use airpace_core::phy::{
     AccessCategory, AmpduLimits, BLOCK_ACK_BYTES, Edca, GuardInterval, LegacyRate, SIFS, Standard,
@@ -323,6 +324,45 @@ fn table_2_has_fifo_before_fq_codel() {
     // Mbit/s as printed: VO and BE at 5 ms, VO and BE at 50 ms.
     let (fifo, fq_codel) = ([27.5, 28.3, 21.6, 22.0], [25.5, 23.6, 15.2, 15.1]);
     assert!(fifo.iter().zip(&fq_codel).all(|(fifo, other)| fifo > other));
+}
+
+#[test]
+fn table_2_has_scores_that_g107_gives_to_no_call_without_losses() {
+    // FQ-CoDel, best effort: pings of the slow station take "more than 200 ms", so that one way takes
+    // between 200 and 400 ms. flent, which made the table, took a sixth for the sixth root.
+    for delay_ms in [200.0, 300.0, 400.0] {
+        let call = Call::default()
+            .with_delay_ms(delay_ms)
+            .with_codec(Codec::LEAST_ROBUST);
+        assert!(call.mean_opinion_score() > 3.3, "{delay_ms} ms");
+        assert!((1.0..1.35).contains(&call.flent_score()), "{delay_ms} ms");
+    }
+    // The other scores are not touched: those calls take less than 100 ms.
+    let call = Call::default().with_delay_ms(60.0);
+    assert_eq!(call.mean_opinion_score(), call.flent_score());
+}
+
+#[test]
+fn table_1_prints_rates_that_leave_the_fast_stations_14_percent_of_the_time() {
+    // Under FIFO: packets per frame, airtime as printed, base rate and measured rate in Mbit/s.
+    let stations: [[f64; 4]; 3] = [
+        [4.47, 0.10, 97.3, 7.1],
+        [5.08, 0.11, 101.1, 6.3],
+        [1.89, 0.79, 6.5, 5.3],
+    ];
+    // "The rate achieved by station i is simply given by the baseline rate … multiplied by the share
+    // of airtime available" (§2.2.1).
+    let shares = stations.map(|[_, _, base, measured]| measured / base);
+    assert!((shares[0] + shares[1] - 0.135).abs() < 0.001, "{shares:?}");
+    assert!((shares[2] - 0.815).abs() < 0.001, "{shares:?}");
+    let printed: f64 = stations[..2].iter().map(|[_, airtime, ..]| airtime).sum();
+    assert!(printed > 1.5 * (shares[0] + shares[1]));
+    // The model's shares need a frame for each in turn. By the printed levels and rates the slow
+    // station sent about twice as many frames as each of the others.
+    let frames = stations.map(|[level, .., measured]| measured / level);
+    for fast in &frames[..2] {
+        assert!((1.7..2.3).contains(&(frames[2] / fast)), "{frames:?}");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use super::{MAGNITUDE, SCHEMES, with_scheme};
+use super::{LOSSLESS, MAGNITUDE, SCHEMES, lossless, with_scheme, without_losses};
 use crate::reproduction::{Bar, Case, Findings, Printed, Results, Sample, flows};
 use airpace_sim::mac::Scheme;
 
@@ -77,23 +77,40 @@ pub(super) fn voice_cases() -> Vec<Case> {
             }
         }
     }
+    for scheme in SCHEMES {
+        let name = without_losses(&format!("{scheme}, BE, 5 ms"));
+        cases.push(lossless(name, scheme, VOIP, &[]));
+    }
+    let name = format!("{NEAR_THE_CLIFF}, {NEARER}");
+    let nearer = ["wire.0.delay=\"30 ms\""];
+    cases.push(with_scheme(name, Scheme::Airtime, VOIP, &nearer));
     cases
 }
+
+/// The case whose delay with twice the jitter is closest to the 100 ms beyond which flent's score
+/// falls by 2.8 at once.
+const NEAR_THE_CLIFF: &str = "airtime, BE, 50 ms";
+const NEARER: &str = "a base delay of 30 ms";
 
 pub(super) fn voice(results: &Results) -> Findings {
     let mut findings = Findings::default();
     for line in &TABLE_2 {
         for (index, delay) in DELAYS.iter().enumerate() {
             let case = format!("{}, {}, {delay}", line.scheme, line.mark);
-            let score = results.sample(&case, |summary| flows(summary, "voip").next()?.network_mos);
+            let score = |case: &str| {
+                results.sample(case, |summary| flows(summary, "voip").next()?.network_mos)
+            };
             let printed = line.scores[index];
             findings.relate(
                 format!("{case}: MOS"),
                 "",
                 Printed::Figure(printed),
-                &score,
+                &score(&case),
                 Line::score_bar(printed),
             );
+            if case == NEAR_THE_CLIFF {
+                findings.variant(NEARER, &score(&format!("{case}, {NEARER}")));
+            }
             findings.relate(
                 format!("{case}: throughput"),
                 "Mbit/s",
@@ -101,6 +118,9 @@ pub(super) fn voice(results: &Results) -> Findings {
                 &bulk_mbps(results, &case),
                 Bar::near(line.mbps[index], THROUGHPUT_TOLERANCE),
             );
+            if case == format!("{}, BE, 5 ms", line.scheme) {
+                findings.variant(LOSSLESS, &bulk_mbps(results, &without_losses(&case)));
+            }
         }
     }
     order_of_throughputs(&mut findings, results);

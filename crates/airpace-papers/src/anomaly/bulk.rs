@@ -1,5 +1,8 @@
-use super::table_1::{IN_BURSTS, UDP, bursts, in_bursts};
-use super::{SCHEMES, airtime_of_time, airtime_share, goodput, per_scheme, with_scheme};
+use super::table_1::{IN_BURSTS, MEASURED_FAST_PERCENT, UDP, bursts, in_bursts};
+use super::{
+    LOSSLESS, SCHEMES, airtime_of_time, airtime_share, goodput, lossless, per_scheme, with_scheme,
+    without_losses,
+};
 use crate::reproduction::{Bar, Case, Findings, Printed, Results, Sample, stations};
 use airpace_core::model::jain;
 use airpace_scenario::results::SimulationSummary;
@@ -14,8 +17,22 @@ pub(super) const THROUGHPUT: &str = "TCP downloads: from FIFO to FQ-CoDel, FQ-MA
      fairness the fast get more, the slow less, all together more";
 
 const TCP: &str = include_str!("../../../../scenarios/004-f6-fairness.toml");
-/// Adds uploads.
-const BOTH_WAYS: &str = "flow.up.count=1";
+/// Adds uploads under TCP small queues: Linux never holds more of a connection below TCP than
+/// `tcp_limit_output_bytes`, 128 KiB by default.
+pub(super) const BOTH_WAYS: [&str; 2] = ["flow.up.count=1", "flow.up.small_queue=\"131072 B\""];
+/// Other limits, and what they stand for. Within the limit Linux 4.4, which the stations had, holds
+/// two segments or what the pacing rate sends in a millisecond (`tcp_write_xmit`): at these rates
+/// two segments of two packets each, and one more.
+const OTHER_LIMITS: [(&str, &str); 2] = [
+    (
+        "six packets at the senders' radios",
+        "flow.up.small_queue=\"9 kB\"",
+    ),
+    (
+        "no limit at the senders' radios",
+        "flow.up.small_queue=\"1 GB\"",
+    ),
+];
 
 pub(super) fn udp_cases() -> Vec<Case> {
     let mut cases = per_scheme(UDP, &[]);
@@ -58,6 +75,10 @@ pub(super) fn airtime(results: &Results) -> Findings {
             airtime_of_time(summary, "fast")
         });
         findings.variant(IN_BURSTS, &(&sample * 100.0));
+        findings.variant(
+            "the rates that Table 1 prints in place of ours",
+            &Sample::exactly(MEASURED_FAST_PERCENT),
+        );
     }
     let fifo = airtime_percent(results, Scheme::Fifo, "slow").mean();
     findings.relate(
@@ -80,7 +101,11 @@ pub(super) fn airtime(results: &Results) -> Findings {
 }
 
 pub(super) fn download_cases() -> Vec<Case> {
-    per_scheme(TCP, &[])
+    let mut cases = per_scheme(TCP, &[]);
+    for scheme in SCHEMES {
+        cases.push(lossless(without_losses(scheme.name()), scheme, TCP, &[]));
+    }
+    cases
 }
 
 pub(super) fn fairness_cases() -> Vec<Case> {
@@ -88,7 +113,7 @@ pub(super) fn fairness_cases() -> Vec<Case> {
     let kinds: [(&str, &'static str, &[&str]); 3] = [
         ("udp", UDP, &[]),
         ("down", TCP, &[]),
-        ("both", TCP, &[BOTH_WAYS]),
+        ("both", TCP, &BOTH_WAYS),
     ];
     for (kind, text, settings) in kinds {
         for scheme in SCHEMES {
@@ -99,6 +124,10 @@ pub(super) fn fairness_cases() -> Vec<Case> {
                 settings,
             ));
         }
+    }
+    for (with, setting) in OTHER_LIMITS {
+        let case = with_scheme(format!("both, {with}"), Scheme::Airtime, TCP, &BOTH_WAYS);
+        cases.push(case.set(setting));
     }
     cases
 }
@@ -132,6 +161,12 @@ pub(super) fn fairness(results: &Results) -> Findings {
         &index("both", Scheme::Airtime),
         Bar::AtLeast(0.95),
     );
+    for (with, _) in OTHER_LIMITS {
+        findings.variant(
+            with,
+            &results.sample(&format!("both, {with}"), jain_of_airtime),
+        );
+    }
     findings.ratio(
         "both: dip against downloads alone, airtime",
         Printed::Words("a slight dip for bidirectional traffic"),
@@ -155,21 +190,34 @@ pub(super) fn throughput(results: &Results) -> Findings {
     let mut findings = Findings::default();
     for step in SCHEMES.windows(2) {
         let (before, after) = (step[0], step[1]);
-        // Growth of the goodput of the stations called `name`.
-        let growth = |name: &str| {
-            let goodput =
-                |scheme: Scheme| results.sample(scheme.name(), |summary| goodput(summary, name));
-            &goodput(after) / &goodput(before)
-        };
-        let mut relate = |what: &str, words: &'static str, growth: &Sample, bar: Bar| {
+        let mut relate = |what: &str, words: &'static str, growth: [Sample; 2], bar: Bar| {
             let what = format!("{what}, {after} over {before}");
-            findings.ratio(what, Printed::Words(words), growth, bar);
+            let [growth, lossless] = growth;
+            findings.ratio(what, Printed::Words(words), &growth, bar);
+            findings.variant(LOSSLESS, &lossless);
         };
+        // Growth with and without losses.
+        let growths = |goodput: &dyn Fn(&str) -> Sample| {
+            let names = [before, after].map(Scheme::name);
+            let lossless = names.map(without_losses);
+            [
+                &goodput(names[1]) / &goodput(names[0]),
+                &goodput(&lossless[1]) / &goodput(&lossless[0]),
+            ]
+        };
+        // Growth of the goodput of the stations called `name`.
+        let of_stations =
+            |name: &str| growths(&|case| results.sample(case, |summary| goodput(summary, name)));
         let (up, down) = (Bar::AtLeast(1.0), Bar::AtMost(1.0));
-        relate("fast", "increase their throughput", &growth("fast"), up);
-        relate("slow", "decreases its throughput", &growth("slow"), down);
-        let total = &results.goodput_mbps(after.name()) / &results.goodput_mbps(before.name());
-        relate("total", "a net increase", &total, up);
+        relate("fast", "increase their throughput", of_stations("fast"), up);
+        relate(
+            "slow",
+            "decreases its throughput",
+            of_stations("slow"),
+            down,
+        );
+        let total = growths(&|case| results.goodput_mbps(case));
+        relate("total", "a net increase", total, up);
     }
     findings
 }

@@ -1,4 +1,4 @@
-use super::{MAGNITUDE, per_scheme, ping_ms, with_scheme};
+use super::{LOSSLESS, MAGNITUDE, lossless, per_scheme, ping_ms, with_scheme, without_losses};
 use crate::reproduction::{Bar, Case, Findings, Printed, Results, Sample};
 use airpace_sim::mac::Scheme;
 
@@ -12,7 +12,10 @@ const PING: &str = include_str!("../../../../scenarios/004-f1-latency.toml");
 const SPARSE_STATION: &str = include_str!("../../../../scenarios/004-f8-sparse.toml");
 
 pub(super) fn download_cases() -> Vec<Case> {
-    per_scheme(PING, &[])
+    let mut cases = per_scheme(PING, &[]);
+    let scheme = Scheme::FqCodel;
+    cases.push(lossless(without_losses(scheme.name()), scheme, PING, &[]));
+    cases
 }
 
 pub(super) fn downloads(results: &Results) -> Findings {
@@ -45,6 +48,9 @@ pub(super) fn downloads(results: &Results) -> Findings {
         &ping(Scheme::FqCodel, "fast"),
         Bar::About(35.0, 10.0),
     );
+    let case = without_losses(Scheme::FqCodel.name());
+    let sample = results.sample(&case, |summary| ping_ms(summary, "ping", "fast"));
+    findings.variant(LOSSLESS, &sample);
     for scheme in [Scheme::FqMac, Scheme::Airtime] {
         for name in ["fast", "slow"] {
             findings.ratio(
@@ -66,6 +72,8 @@ const UDP: [&str; 4] = [
     "flow.slow-udp.count=1",
 ];
 
+const UNOPTIMISED: &str = "node.ap.queue.sparse=false";
+
 pub(super) fn sparse_cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (kind, settings) in [("udp", &UDP[..]), ("tcp", &[])] {
@@ -78,7 +86,13 @@ pub(super) fn sparse_cases() -> Vec<Case> {
             )
         };
         cases.push(case("on"));
-        cases.push(case("off").set("node.ap.queue.sparse=false"));
+        cases.push(case("off").set(UNOPTIMISED));
+        for (with, setting) in [("on", None), ("off", Some(UNOPTIMISED))] {
+            let name = without_losses(&format!("{kind}, {with}"));
+            let mut settings = settings.to_vec();
+            settings.extend(setting);
+            cases.push(lossless(name, Scheme::Airtime, SPARSE_STATION, &settings));
+        }
     }
     cases
 }
@@ -86,21 +100,21 @@ pub(super) fn sparse_cases() -> Vec<Case> {
 pub(super) fn sparse(results: &Results) -> Findings {
     let mut findings = Findings::default();
     for kind in ["udp", "tcp"] {
-        let ping = |with: &str| {
-            results.sample(&format!("{kind}, {with}"), |summary| {
-                ping_ms(summary, "ping", "sparse")
+        let ping = |case: &str| results.sample(case, |summary| ping_ms(summary, "ping", "sparse"));
+        let lower = |name: fn(&str) -> String| {
+            let cases = ["on", "off"].map(|with| name(&format!("{kind}, {with}")));
+            Sample::combine(&cases.map(|case| ping(&case)), |medians| {
+                100.0 * (1.0 - medians[0] / medians[1])
             })
         };
-        let lower = Sample::combine(&[ping("on"), ping("off")], |medians| {
-            100.0 * (1.0 - medians[0] / medians[1])
-        });
         findings.relate(
             format!("{kind}: median ping lower by"),
             "%",
             Printed::Range(10.0, 15.0),
-            &lower,
+            &lower(str::to_owned),
             Bar::Between(10.0, 15.0),
         );
+        findings.variant(LOSSLESS, &lower(without_losses));
     }
     findings
 }

@@ -1,4 +1,4 @@
-use super::{SCHEMES, ping_ms, with_scheme};
+use super::{SCHEMES, lossless, ping_ms};
 use crate::reproduction::{Bar, Case, Findings, Printed, Results, Sample, stations};
 use airpace_scenario::results::SimulationSummary;
 use airpace_sim::mac::Scheme;
@@ -12,31 +12,29 @@ const THIRTY: &str = include_str!("../../../../scenarios/004-f9-thirty.toml");
 /// Name of the case with airtime fairness but without the sparse station optimisation.
 const UNOPTIMISED: &str = "airtime, not sparse";
 
+/// The test bed of a third party, in the 2.4 GHz band among others, whose stations "select their rate
+/// in the usual way". The paper does not say which rates these were, but has the total with airtime
+/// fairness, where 28 of 29 parts of the air go to full frames at them: 17.7 Mbit/s, which is
+/// what MCS 3 with 28.9 Mbit/s gives in 4 ms. That total is no evidence, then; the other relations
+/// are.
+const RATES: [&str; 2] = ["node.fast.rate=\"mcs 3\"", "node.sparse.rate=\"mcs 3\""];
+const CLEAN: &str = "fast stations at up to 144.4 Mbit/s";
+const WITH_FQ_MAC: &str = "FQ-MAC in place of FQ-CoDel";
+
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     // The paper repeated its test with 30 stations without FIFO.
     for &scheme in &SCHEMES[1..] {
-        cases.push(with_scheme(scheme.name(), scheme, THIRTY, &[]));
+        cases.push(lossless(scheme.name(), scheme, THIRTY, &RATES));
+        cases.push(lossless(clean(scheme.name()), scheme, THIRTY, &[]));
     }
-    let off = ["node.ap.queue.sparse=false"];
-    cases.push(with_scheme(UNOPTIMISED, Scheme::Airtime, THIRTY, &off));
-    for scheme in [Scheme::FqCodel, Scheme::Airtime] {
-        cases.push(with_scheme(
-            slower(scheme.name()),
-            scheme,
-            THIRTY,
-            &[SLOWER],
-        ));
-    }
+    let unoptimised = lossless(UNOPTIMISED, Scheme::Airtime, THIRTY, &RATES);
+    cases.push(unoptimised.set("node.ap.queue.sparse=false"));
     cases
 }
 
-/// A rate with which 28 stations that share the air share about the paper's 17.7 Mbit/s.
-const SLOWER: &str = "node.fast.rate=\"mcs 2\"";
-const WITH_SLOWER: &str = "fast stations at 21.7 Mbit/s";
-
-fn slower(case: &str) -> String {
-    format!("{case}, {WITH_SLOWER}")
+fn clean(case: &str) -> String {
+    format!("{case}, {CLEAN}")
 }
 
 /// The slow station's share of the airtime of those with bulk traffic, in per cent.
@@ -50,7 +48,8 @@ fn slow_share(summary: &SimulationSummary) -> Option<f64> {
 }
 
 pub(super) fn judge(results: &Results) -> Findings {
-    let (fq_codel, airtime) = (Scheme::FqCodel.name(), Scheme::Airtime.name());
+    let [fq_codel, fq_mac, airtime] =
+        [Scheme::FqCodel, Scheme::FqMac, Scheme::Airtime].map(Scheme::name);
     let mut findings = Findings::default();
     findings.relate(
         "fq-codel, slow: airtime",
@@ -59,6 +58,8 @@ pub(super) fn judge(results: &Results) -> Findings {
         &results.sample(fq_codel, slow_share),
         Bar::About(66.7, 10.0),
     );
+    findings.variant(CLEAN, &results.sample(&clean(fq_codel), slow_share));
+    findings.variant(WITH_FQ_MAC, &results.sample(fq_mac, slow_share));
     findings.relate(
         "airtime, slow: airtime",
         "%",
@@ -74,7 +75,10 @@ pub(super) fn judge(results: &Results) -> Findings {
             &results.goodput_mbps(case),
             Bar::near(printed_mbps, 0.5),
         );
-        findings.variant(WITH_SLOWER, &results.goodput_mbps(&slower(case)));
+        findings.variant(CLEAN, &results.goodput_mbps(&clean(case)));
+        if case == fq_codel {
+            findings.variant(WITH_FQ_MAC, &results.goodput_mbps(fq_mac));
+        }
     }
     findings.ratio(
         "total, airtime over fq-codel",
@@ -83,47 +87,58 @@ pub(super) fn judge(results: &Results) -> Findings {
         Bar::near(5.4, 0.25),
     );
     findings.variant(
-        WITH_SLOWER,
-        &(&results.goodput_mbps(&slower(airtime)) / &results.goodput_mbps(&slower(fq_codel))),
+        CLEAN,
+        &(&results.goodput_mbps(&clean(airtime)) / &results.goodput_mbps(&clean(fq_codel))),
     );
+    findings.variant(
+        WITH_FQ_MAC,
+        &(&results.goodput_mbps(airtime) / &results.goodput_mbps(fq_mac)),
+    );
+    pings(&mut findings, results);
+    let ping = |case: &str| results.sample(case, |summary| ping_ms(summary, "ping", "sparse"));
+    findings.ratio(
+        "median ping of the sparse, without the optimisation over with it",
+        Printed::Figure(2.0),
+        &(&ping(UNOPTIMISED) / &ping(airtime)),
+        Bar::near(2.0, 0.25),
+    );
+    findings
+}
+
+/// "With the airtime fairness scheduler": what it changes is the order of service over the queues of
+/// FQ-MAC, so its runs are compared with those of FQ-MAC, and beside that with FQ-CoDel's.
+fn pings(findings: &mut Findings, results: &Results) {
+    let airtime = Scheme::Airtime.name();
     let ping =
         |case: &str, name: &str| results.sample(case, |summary| ping_ms(summary, "ping", name));
-    findings.ratio(
-        "median ping of the fast, fq-codel over airtime",
-        Printed::Words("improved"),
-        &(&ping(fq_codel, "fast") / &ping(airtime, "fast")),
-        Bar::Above(1.0),
-    );
-    findings.variant(
-        WITH_SLOWER,
-        &(&ping(&slower(fq_codel), "fast") / &ping(&slower(airtime), "fast")),
-    );
-    findings.ratio(
-        "median ping of the slow, airtime over fq-codel",
-        Printed::Words("increases by an order of magnitude"),
-        &(&ping(airtime, "slow") / &ping(fq_codel, "slow")),
-        Bar::Between(5.0, 20.0),
-    );
-    findings.variant(
-        WITH_SLOWER,
-        &(&ping(&slower(airtime), "slow") / &ping(&slower(fq_codel), "slow")),
-    );
     let average = |case: &str| {
         let weighted = [("fast", 28.0), ("slow", 1.0), ("sparse", 1.0)]
             .map(|(name, count)| &ping(case, name) * (count / 30.0));
         &Sample::average(&weighted) * 3.0
     };
-    findings.ratio(
-        "average of all stations' median pings, fq-codel over airtime",
-        Printed::Figure(2.0),
-        &(&average(fq_codel) / &average(airtime)),
-        Bar::near(2.0, 0.25),
+    let mut relate = |what: &str, printed, bar, ratio: &dyn Fn(&str, &str) -> Sample| {
+        let [fq_codel, fq_mac] = [Scheme::FqCodel, Scheme::FqMac].map(Scheme::name);
+        findings.ratio(what, printed, &ratio(fq_mac, airtime), bar);
+        findings.variant("FQ-CoDel in place of FQ-MAC", &ratio(fq_codel, airtime));
+        let clean_rates = ratio(&clean(fq_mac), &clean(airtime));
+        findings.variant(CLEAN, &clean_rates);
+    };
+    relate(
+        "median ping of the fast, fq-mac over airtime",
+        Printed::Words("improved"),
+        Bar::Above(1.0),
+        &|before, after| &ping(before, "fast") / &ping(after, "fast"),
     );
-    findings.ratio(
-        "median ping of the sparse, without the optimisation over with it",
-        Printed::Figure(2.0),
-        &(&ping(UNOPTIMISED, "sparse") / &ping(airtime, "sparse")),
-        Bar::near(2.0, 0.25),
+    relate(
+        "median ping of the slow, airtime over fq-mac",
+        Printed::Words("increases by an order of magnitude"),
+        Bar::Between(5.0, 20.0),
+        &|before, after| &ping(after, "slow") / &ping(before, "slow"),
     );
-    findings
+    relate(
+        "average of all stations' median pings, fq-mac over airtime",
+        Printed::Figure(2.0),
+        Bar::near(2.0, 0.25),
+        &|before, after| &average(before) / &average(after),
+    );
 }

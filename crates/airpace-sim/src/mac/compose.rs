@@ -116,13 +116,41 @@ impl<P: Packet + Clone> Mac<P> {
     }
 
     /// Composes as many frames as the hardware's queue has room for.
-    pub(super) fn compose_ahead(&mut self, function: AccessFunctionId, at: Time) {
+    fn compose_ahead(&mut self, function: AccessFunctionId, at: Time) {
         let category = function.category;
         while self.radios[function.radio.index()].paths[category].wants_aggregate() {
             let Some(flight) = self.compose(function, at, self.whole_txop(function)) else {
-                break;
+                return;
             };
+            let lane = flight.lane;
             self.put_ready(flight, Position::Last);
+            for _ in 1..self.radios[function.radio.index()].paths[category].frames_at_turn(lane) {
+                let Some(more) = self.build(function, lane, at, self.whole_txop(function)) else {
+                    break;
+                };
+                self.put_ready(more, Position::Next);
+            }
+        }
+        self.radios[function.radio.index()].paths[category].pass_over();
+    }
+
+    /// A packet has come: composes what the hardware's queue has room for.
+    pub(super) fn compose_for_arrival(&mut self, function: AccessFunctionId, at: Time) {
+        let path = &self.radios[function.radio.index()].paths[function.category];
+        if path.passes_over() && path.has_qdisc() {
+            self.give_one_by_one(function, at);
+        } else {
+            self.compose_ahead(function, at);
+        }
+    }
+
+    /// Gives the driver what its queue has room for, packet by packet.
+    fn give_one_by_one(&mut self, function: AccessFunctionId, at: Time) {
+        let give_next = |mac: &mut Self| {
+            mac.radios[function.radio.index()].paths[function.category].give_next(at)
+        };
+        while give_next(self) {
+            self.compose_ahead(function, at);
         }
     }
 
@@ -148,7 +176,10 @@ impl<P: Packet + Clone> Mac<P> {
             self.resize(function, at);
         }
         let path = &mut self.radios[function.radio.index()].paths[function.category];
-        path.refill(at);
+        let passes_over = path.passes_over();
+        if !passes_over {
+            path.refill(at);
+        }
         if path.composes_ahead() {
             path.complete(flight.lane, self.rules.estimate(&flight.built));
             if !done {
@@ -159,6 +190,10 @@ impl<P: Packet + Clone> Mac<P> {
                 }
             }
             self.compose_ahead(function, at);
+        }
+        if passes_over {
+            // The discipline runs when the driver is done with the frame.
+            self.give_one_by_one(function, at);
         }
         self.report_drops(known, function);
     }

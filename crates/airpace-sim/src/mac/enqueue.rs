@@ -39,7 +39,7 @@ impl<P: Packet + Clone> Mac<P> {
         let paths = &mut self.radios[from.index()].paths;
         let was_idle = paths[category].is_idle();
         paths.push(now, category, lane, packet);
-        self.compose_ahead(function, now);
+        self.compose_for_arrival(function, now);
         self.report_drops(now, function);
         if was_idle && self.radios[from.index()].paths[category].has_work() {
             self.contend(now, function);

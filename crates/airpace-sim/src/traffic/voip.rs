@@ -75,8 +75,9 @@ pub struct VoipReport {
     /// Mean opinion score of what the listener hears, by the E-model of G.107.
     pub mean_opinion_score: f64,
     /// Mean opinion score as paper 004 computes it (with flent): from the mean delay of the
-    /// network plus twice its mean jitter, in place of a jitter buffer, and its loss, with the least
-    /// robust codec.
+    /// network plus twice its mean jitter, in place of a jitter buffer, and the gaps in what arrives
+    /// per packet that arrives, with the least robust codec and by
+    /// [`Call::flent_score`].
     pub network_score: f64,
 }
 
@@ -93,6 +94,9 @@ pub struct VoipSink {
     changes_ns: f64,
     changes: u64,
     last_transit_ns: Option<i128>,
+    /// The number of the packet that arrived last, and the gaps between such numbers.
+    last_sequence: Option<u64>,
+    gaps: u64,
     late: u64,
     /// Packets below this number are not counted.
     first: u64,
@@ -123,6 +127,8 @@ impl VoipSink {
             changes_ns: 0.0,
             changes: 0,
             last_transit_ns: None,
+            last_sequence: None,
+            gaps: 0,
             late: 0,
             first: 0,
             outcomes: PacketOutcomes::default(),
@@ -162,6 +168,7 @@ impl VoipSink {
         }
         self.delay.record(transit);
         self.count_jitter(transit);
+        self.count_gap(sequence);
         let playout = self.playout_after(transit);
         let played = arrival == Arrival::New && transit <= playout;
         if played {
@@ -193,21 +200,16 @@ impl VoipSink {
         let burst_ratio = runs.burst_ratio(effective_loss);
         // The E-model does not cover a call of which nothing is heard, and such a call has no
         // delay: it gets the worst score.
-        let score = |call: Call, heard: u64| {
-            if heard == 0 && sent > 0 {
-                1.0
-            } else {
-                call.mean_opinion_score()
-            }
+        let score = |score: f64, heard: u64| {
+            if heard == 0 && sent > 0 { 1.0 } else { score }
         };
         let call = |delay: Duration| Call::default().with_delay_ms(delay.as_secs_f64() * 1e3);
         let heard = call(mouth_to_ear)
             .with_codec(self.config.codec)
             .with_loss(effective_loss, burst_ratio);
-        let network_loss = if sent == 0 {
-            0.0
-        } else {
-            lost as f64 / sent as f64
+        let network_loss = match self.delay.count() {
+            0 => 0.0,
+            arrived => self.gaps as f64 / arrived as f64,
         };
         // D-ITG's mean jitter, which flent adds twice to the delay in place of a jitter buffer.
         let mean_jitter = match self.changes {
@@ -226,8 +228,8 @@ impl VoipSink {
             jitter: Duration::from_nanos(self.jitter_ns as u64),
             effective_loss,
             burst_ratio,
-            mean_opinion_score: score(heard, runs.played),
-            network_score: score(network, self.delay.count()),
+            mean_opinion_score: score(heard.mean_opinion_score(), runs.played),
+            network_score: score(network.flent_score(), self.delay.count()),
         }
     }
 
@@ -248,6 +250,12 @@ impl VoipSink {
             self.changes_ns += change_ns;
             self.changes += 1;
         }
+    }
+
+    /// Counts what flent takes for a loss: a packet that does not follow the one before.
+    fn count_gap(&mut self, sequence: u64) {
+        let last = self.last_sequence.replace(sequence);
+        self.gaps += u64::from(last.is_some_and(|last| sequence > last.saturating_add(1)));
     }
 
     /// How long after it was sent a packet with delay `transit` is played if it arrived in time.

@@ -36,7 +36,7 @@ pub use record::{
     MpduRecord, PacketOnAir, PacketRecord, PassingHeader, PassingRecord, TransportOnAir,
 };
 pub use slots::{LinkSlot, NodeSlot, SlotRecord};
-pub use statistics::{DirectionCounts, FlowCounts, LinkCounts, Loss, Losses};
+pub use statistics::{DirectionCounts, FlowCounts, LinkCounts, Loss, Losses, WindowedLevel};
 
 use crate::mac::{Input, Output};
 use air::{Channel, channels};

@@ -204,6 +204,52 @@ pub struct LinkCounts {
     pub queued_sum: u64,
     /// The most packets that a frame left in the queue.
     pub queued_max: u32,
+    /// The aggregation level as Minstrel-HT reports it.
+    pub windowed: WindowedLevel,
+}
+
+/// The mean over time of Minstrel-HT's average number of MPDUs per frame. Minstrel takes the mean of
+/// the frames of 50 ms (`mi->ampdu_len / mi->ampdu_packets` in mac80211) and smooths it; smoothing
+/// does not change the mean over time. Windows of few, long frames count as much in it as those of
+/// many short ones, so that it is above the mean over frames if levels vary.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct WindowedLevel {
+    /// End of the window that runs.
+    end: Time,
+    frames: u64,
+    mpdus: u64,
+    /// Windows that have ended and had frames, and the sum of their means.
+    windows: u64,
+    sum: f64,
+}
+
+impl WindowedLevel {
+    /// Time between two updates of Minstrel-HT's statistics.
+    const WINDOW: Duration = crate::rate::minstrel::HALVED_UPDATE_INTERVAL;
+
+    fn on_frame(&mut self, at: Time, mpdus: u64) {
+        if at >= self.end {
+            self.close();
+            self.end = at.saturating_add(Self::WINDOW);
+        }
+        self.frames += 1;
+        self.mpdus += mpdus;
+    }
+
+    fn close(&mut self) {
+        if self.frames > 0 {
+            self.windows += 1;
+            self.sum += self.mpdus as f64 / self.frames as f64;
+        }
+        (self.frames, self.mpdus) = (0, 0);
+    }
+
+    /// The mean; `None` without frames.
+    #[must_use]
+    pub fn mean(mut self) -> Option<f64> {
+        self.close();
+        (self.windows > 0).then(|| self.sum / self.windows as f64)
+    }
 }
 
 impl LinkCounts {
@@ -221,6 +267,7 @@ impl LinkCounts {
         self.inverse_rate_sum += 1.0 / frame.rate.rate().as_bps_f64();
         self.queued_sum += u64::from(frame.queued);
         self.queued_max = self.queued_max.max(frame.queued);
+        self.windowed.on_frame(frame.end, mpdus);
     }
 
     /// Mean MPDUs per frame (aggregation level N); `None` without frames.
@@ -338,5 +385,23 @@ impl Links {
             .iter_mut()
             .map(|link| core::mem::take(&mut link.slot))
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_of_few_long_frames_count_as_much_as_those_of_many_short_ones() {
+        let mut level = WindowedLevel::default();
+        assert_eq!(level.mean(), None);
+        // Nine single packets within 50 ms, then one frame of eleven.
+        for index in 0..9 {
+            level.on_frame(Time::from_millis(100 + 5 * index), 1);
+        }
+        assert_eq!(level.mean(), Some(1.0));
+        level.on_frame(Time::from_millis(151), 11);
+        assert_eq!(level.mean(), Some(6.0));
     }
 }

@@ -138,6 +138,28 @@ fn published_scores_of_004_lie_below_its_ceiling() {
 }
 
 #[test]
+fn flent_scores_as_g107_up_to_100_ms_and_far_lower_beyond() {
+    let scores = |delay_ms| {
+        let call = Call::default().with_delay_ms(delay_ms);
+        (call.mean_opinion_score(), call.flent_score())
+    };
+    let (standard, flent) = scores(100.0);
+    assert!(standard == flent && flent > 4.3, "{standard} and {flent}");
+    // 25 (1 - 3/6 + 2) at once.
+    let rated = |score: f64, least: f64| (least..least + 0.05).contains(&score);
+    let (standard, flent) = scores(150.0);
+    assert!(
+        rated(standard, 4.27) && rated(flent, 1.46),
+        "{standard} and {flent}"
+    );
+    let (standard, flent) = scores(300.0);
+    assert!(
+        rated(standard, 3.72) && rated(flent, 1.02),
+        "{standard} and {flent}"
+    );
+}
+
+#[test]
 fn values_that_are_not_numbers_cause_no_panic() {
     for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 1e300] {
         let score = Call::default()

@@ -32,6 +32,13 @@ pub(in crate::mac) struct CategoryPath<P> {
     ahead: usize,
     /// The same for lanes whose frames are never aggregates.
     lone_ahead: usize,
+    /// Frames at a turn of such a lane.
+    lone_burst: u16,
+    /// Whether the order is gone through for each packet; see
+    /// [`super::DriverRules::passes_over`].
+    passes_over: bool,
+    /// Whether such a driver has stopped the queueing discipline.
+    stopped: bool,
     /// The aggregates that are composed and wait for the channel.
     composed: VecDeque<Flight>,
     /// The frame for whose block ack its sender asks before it sends anything else.
@@ -75,6 +82,9 @@ impl<P: Packet + Clone> CategoryPath<P> {
             serving: None,
             ahead: usize::from(config.hardware),
             lone_ahead: usize::from(config.driver.lone_ahead.max(config.hardware)),
+            lone_burst: config.driver.lone_burst,
+            passes_over: config.driver.passes_over,
+            stopped: false,
             composed: VecDeque::new(),
             request: None,
             drops: VecDeque::new(),
@@ -110,7 +120,9 @@ impl<P: Packet + Clone> CategoryPath<P> {
             self.lanes[id.index()].upstream.add(packet.bytes());
             qdisc.enqueue(now, Addressed { lane: id, packet });
             self.collect_qdisc_drops();
-            self.refill(now);
+            if !self.passes_over {
+                self.refill(now);
+            }
         } else if self.lanes[id.index()].custom.is_some() {
             self.push_custom(now, id, packet);
         } else if self.has_room(id) {
@@ -169,15 +181,51 @@ impl<P: Packet + Clone> CategoryPath<P> {
 
     /// Moves packets from the queueing discipline into what room the driver's queue has.
     pub(in crate::mac) fn refill(&mut self, now: Time) {
-        while self.held < self.limit.packets {
-            let Some(qdisc) = &mut self.qdisc else { return };
-            let next = qdisc.dequeue(now);
-            self.collect_qdisc_drops();
-            let Some(Addressed { lane, packet }) = next else {
-                return;
-            };
-            self.lanes[lane.index()].upstream.remove(packet.bytes());
-            self.admit(now, lane, packet);
+        while self.held < self.limit.packets && self.admit_next(now) {}
+    }
+
+    /// Moves a packet from the queueing discipline into the driver's queue. Returns whether there
+    /// was one.
+    fn admit_next(&mut self, now: Time) -> bool {
+        let Some(qdisc) = &mut self.qdisc else {
+            return false;
+        };
+        let next = qdisc.dequeue(now);
+        self.collect_qdisc_drops();
+        let Some(Addressed { lane, packet }) = next else {
+            return false;
+        };
+        self.lanes[lane.index()].upstream.remove(packet.bytes());
+        self.admit(now, lane, packet);
+        true
+    }
+
+    /// Gives a driver that goes through its list for each packet the next one, if it has not
+    /// stopped the queueing discipline. ath9k does so with the first packet above its limit, and
+    /// wakes it when it has fewer than that.
+    pub(in crate::mac) fn give_next(&mut self, now: Time) -> bool {
+        self.stopped &= self.held >= self.limit.packets;
+        if self.stopped || !self.admit_next(now) {
+            return false;
+        }
+        self.stopped = self.held > self.limit.packets;
+        true
+    }
+
+    /// Whether the order is gone through for each packet.
+    pub(in crate::mac) const fn passes_over(&self) -> bool {
+        self.passes_over
+    }
+
+    /// Whether packets wait in a queueing discipline before they come into the queues below.
+    pub(in crate::mac) const fn has_qdisc(&self) -> bool {
+        self.qdisc.is_some()
+    }
+
+    /// The hardware's queue is full: the driver has tried the lane at the head in vain.
+    pub(in crate::mac) fn pass_over(&mut self) {
+        if self.passes_over && self.ahead > 0 {
+            self.order.pass_over();
         }
     }
 
@@ -247,6 +295,15 @@ impl<P: Packet + Clone> CategoryPath<P> {
         aggregates.count() < self.ahead
     }
 
+    /// How many frames are composed at a turn of a lane.
+    pub(in crate::mac) fn frames_at_turn(&self, lane: LaneId) -> u16 {
+        if self.lanes[lane.index()].is_lone {
+            self.lone_burst
+        } else {
+            1
+        }
+    }
+
     /// The lane whose frame would be sent next.
     pub(super) fn peek(&mut self) -> Option<LaneId> {
         if self.ahead > 0 {
@@ -301,6 +358,7 @@ impl<P: Packet + Clone> CategoryPath<P> {
     pub(super) fn put_ready(&mut self, flight: Flight, position: Position, oldest: Time) {
         match position {
             Position::First => self.composed.push_front(flight),
+            Position::Next => return self.composed.push_back(flight),
             Position::Last => {
                 self.composed.push_back(flight);
                 // The lane was taken out of the order to compose this.

@@ -22,6 +22,13 @@ pub struct DriverRules {
     /// Frames composed ahead, the one on the air included, before a receiver that is never sent
     /// aggregates must wait (ath9k: `ATH_NON_AGGR_MIN_QDEPTH`). 0: as many as of aggregates.
     pub lone_ahead: u16,
+    /// Frames composed at a turn of such a receiver (ath9k: 2, `ath_tx_form_burst`); at least 1.
+    pub lone_burst: u16,
+    /// Whether the driver goes through its list of receivers for each packet that it is given and
+    /// for each frame that is done, before it is given more (ath9k: `ath_txq_schedule`). When the
+    /// hardware's queue is full, the receiver at the head of the list goes to its tail unserved, so
+    /// that the order depends on how many packets come. Where airtime is shared out, it stays.
+    pub passes_over: bool,
     /// Longest frame (ath9k: 4 ms); `None` for the radio's own limit.
     pub max_duration: Option<Duration>,
     /// Most MPDUs in a frame (ath9k: half a block-ack window); `None` for the radio's own limit.
@@ -36,6 +43,8 @@ impl DriverRules {
         lone_voice: false,
         lone_retries: false,
         lone_ahead: 0,
+        lone_burst: 1,
+        passes_over: false,
         max_duration: None,
         max_mpdus: None,
     };
@@ -47,6 +56,8 @@ impl DriverRules {
         lone_voice: true,
         lone_retries: false,
         lone_ahead: 8,
+        lone_burst: 2,
+        passes_over: true,
         max_duration: Some(Duration::from_millis(4)),
         max_mpdus: Some(32),
     };
@@ -73,8 +84,9 @@ impl DriverRules {
 #[strum(serialize_all = "kebab-case")]
 pub enum Driver {
     /// Linux's driver for Atheros 802.11n: two aggregates ahead, or eight frames to receivers without
-    /// aggregation; aggregates of at most 4 ms and 32 MPDUs that fit every rate of the retry chain;
-    /// probes and voice unaggregated.
+    /// aggregation, which get two at a turn; receivers passed over while the hardware is busy;
+    /// aggregates of at most 4 ms and 32 MPDUs that fit every rate of the retry chain; probes and
+    /// voice unaggregated.
     Ath9k,
     /// Linux's driver for MediaTek: mac80211's queues under the airtime queue limit (AQL); voice
     /// unaggregated.

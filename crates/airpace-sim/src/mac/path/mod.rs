@@ -65,8 +65,12 @@ pub(super) struct LaneDrop<P> {
 /// Position of an aggregate in the hardware queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Position {
+    /// Before all others: a frame that is sent again.
     First,
+    /// After all others. The turn of its lane ends.
     Last,
+    /// After all others, at the turn that has ended with the frame before.
+    Next,
 }
 
 impl<P: Packet + Clone> TransmitPaths<P> {

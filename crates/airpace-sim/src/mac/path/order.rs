@@ -79,6 +79,16 @@ impl Order {
         }
     }
 
+    /// The lane at the head goes to the tail without having been served. Only a ring has a tail to
+    /// which a lane can go for no reason.
+    pub(super) fn pass_over(&mut self) {
+        if let Self::Ring(ring) = self
+            && !ring.is_empty()
+        {
+            ring.rotate_left(1);
+        }
+    }
+
     /// The lane that [`Order::next`] gave has nothing to send.
     pub(super) fn found_empty(&mut self, lane: LaneId) {
         if let Self::Airtime(fairness) = self {

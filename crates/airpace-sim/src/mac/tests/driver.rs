@@ -128,6 +128,73 @@ fn ath9k_holds_eight_frames_for_a_station_without_aggregation() {
     assert_eq!(ahead(vht(1, 0)), 2);
 }
 
+/// An access point with a FIFO for stations 1, 2 and 3 of which the last is slow.
+fn anomaly(rules: DriverRules, slow: TxRate) -> MacConfig {
+    let mut access_point = sender(Driver::Ath9k, Scheme::Fifo);
+    access_point.path.driver = rules;
+    let mcs_15 = TxRate::new(Standard::Ht, Width::Mhz20, 2, 15, GuardInterval::Ns400).unwrap();
+    let links = [(1, mcs_15), (2, mcs_15), (3, slow)]
+        .map(|(to, rate)| LinkConfig::new(RadioId(0), RadioId(to), rate));
+    MacConfig::new(
+        [vec![access_point], vec![RadioConfig::new(); 3]].concat(),
+        links.to_vec(),
+    )
+}
+
+/// Frames to each of the three stations if packets for all of them come in pairs and faster than they
+/// can be sent.
+fn frames_to_three(config: MacConfig) -> [Vec<FrameRecord>; 3] {
+    // Gaps without a common divisor: no station has the same place in the queue for long.
+    let pair = |(to, gap_us)| {
+        let flow = Flow {
+            bytes: 1_500,
+            ..Flow::new(0, to, gap_us)
+        };
+        [flow; 2]
+    };
+    let flows = [(1, 234), (2, 254), (3, 262)].map(pair).concat();
+    let mut mac = Mac::new(config, 5).unwrap();
+    let log = drive(&mut mac, &flows, Duration::from_secs(10));
+    [1, 2, 3].map(|to| {
+        let frames = log.frames.iter().filter(|frame| frame.to == RadioId(to));
+        frames.copied().collect()
+    })
+}
+
+#[test]
+fn ath9k_passes_over_a_station_while_the_hardware_is_busy() {
+    let slow = TxRate::new(Standard::Ht, Width::Mhz20, 1, 0, GuardInterval::Ns400).unwrap();
+    // Mean MPDUs of frames to the first two stations.
+    let level = |rules: DriverRules| {
+        let frames = frames_to_three(anomaly(rules, slow));
+        let fast = || frames[..2].iter().flatten();
+        let mpdus: u32 = fast().map(|frame| u32::from(frame.mpdus)).sum();
+        f64::from(mpdus) / fast().count() as f64
+    };
+    let in_turn = DriverRules {
+        passes_over: false,
+        ..DriverRules::ATH9K
+    };
+    let (ath9k, in_turn) = (level(DriverRules::ATH9K), level(in_turn));
+    // A station that is passed over gathers packets.
+    assert!(ath9k > 1.1 * in_turn, "{ath9k} and {in_turn}");
+}
+
+#[test]
+fn ath9k_sends_two_frames_at_a_turn_to_a_station_without_aggregation() {
+    let share = |burst: u16| {
+        let rules = DriverRules {
+            lone_burst: burst,
+            ..DriverRules::ATH9K
+        };
+        let frames = frames_to_three(anomaly(rules, TxRate::legacy(LegacyRate::Mbps6)));
+        let [first, second, slow] = frames.map(|frames| frames.len() as f64);
+        slow / (first + second + slow)
+    };
+    let (two, one) = (share(2), share(1));
+    assert!(two > 1.2 * one, "{two} and {one}");
+}
+
 #[test]
 fn mt76_limits_the_airtime_under_way() {
     assert!(

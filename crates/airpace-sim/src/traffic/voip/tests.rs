@@ -46,6 +46,24 @@ fn a_short_constant_delay_scores_near_the_maximum() {
 }
 
 #[test]
+fn flent_counts_gaps_and_not_packets_as_losses() {
+    // A hundred runs of five lost packets, in 9,500 that arrive.
+    let report = call(VoipSinkConfig::default(), 10_000, |sequence| {
+        (sequence % 100 >= 5).then_some(5.0)
+    });
+    let gaps = 99.0 / 9_500.0;
+    let expected = Call::default()
+        .with_delay_ms(5.0)
+        .with_codec(Codec::LEAST_ROBUST)
+        .with_loss(gaps, 1.0);
+    assert_eq!(report.lost, 500);
+    assert!(
+        (report.network_score - expected.flent_score()).abs() < 1e-9,
+        "{report:?}"
+    );
+}
+
+#[test]
 fn a_fixed_buffer_loses_late_packets() {
     let config = VoipSinkConfig {
         playout: Playout::Fixed(Duration::from_millis(60)),
