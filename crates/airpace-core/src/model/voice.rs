@@ -221,7 +221,7 @@ impl Call {
     /// The mean opinion score that flent gave the call until July 2018 (commit `faa60f5` of its
     /// repository), and so that of paper 004's Table 2: as [`Call::mean_opinion_score`], but with
     /// (…)¹/6 in place of (…)^(1/6) in the second term of eq. 7-27. Any delay above 100 ms then costs
-    /// 62.5 or more of R: 300 ms get a score of 1.05 instead of 3.75.
+    /// 62.5 or more of R: 300 ms get a score of 1.04 instead of 3.72.
     #[must_use]
     pub fn flent_score(&self) -> f64 {
         let delay = if self.delay_ms <= self.least_delay_ms {

@@ -30,7 +30,7 @@ const OTHER_LIMITS: [(&str, &str); 2] = [
     ),
     (
         "no limit at the senders' radios",
-        "flow.up.small_queue=\"1 GB\"",
+        "flow.up.small_queue=\"1000 MB\"",
     ),
 ];
 

@@ -185,6 +185,8 @@ fn ath9k_sends_two_frames_at_a_turn_to_a_station_without_aggregation() {
     let share = |burst: u16| {
         let rules = DriverRules {
             lone_burst: burst,
+            // Passing over gives the slow station turns of its own.
+            passes_over: false,
             ..DriverRules::ATH9K
         };
         let frames = frames_to_three(anomaly(rules, TxRate::legacy(LegacyRate::Mbps6)));
@@ -192,7 +194,7 @@ fn ath9k_sends_two_frames_at_a_turn_to_a_station_without_aggregation() {
         slow / (first + second + slow)
     };
     let (two, one) = (share(2), share(1));
-    assert!(two > 1.2 * one, "{two} and {one}");
+    assert!(two > 1.1 * one, "{two} and {one}");
 }
 
 #[test]

@@ -78,7 +78,9 @@ fn a_fixed_buffer_loses_late_packets() {
     );
     assert_eq!(report.mouth_to_ear, Duration::from_millis(80));
     assert_eq!(report.burst_ratio, 1.0);
-    assert!(report.mean_opinion_score < 4.0 && report.network_score > 4.3);
+    assert!(report.mean_opinion_score < 4.0, "{report:?}");
+    // They arrive after their successors: flent takes each for a loss, although it has no buffer.
+    assert!((1.0..2.5).contains(&report.network_score), "{report:?}");
 }
 
 #[test]

@@ -5,6 +5,10 @@ use super::Sender;
 use crate::transport::tcp::congestion::CongestionState;
 use crate::transport::tcp::segment::DataSegment;
 use airpace_units::Time;
+use core::time::Duration;
+
+/// When a refused retransmission is tried again (Linux `TCP_RESOURCE_PROBE_INTERVAL`).
+const RESOURCE_PROBE_INTERVAL: Duration = Duration::from_millis(500);
 
 impl Sender {
     /// The queue of the sender's own host had no room for `segment`, which was polled at `now`, nor
@@ -37,11 +41,17 @@ impl Sender {
         self.timers.refused.is_some()
     }
 
-    /// When to try again with nothing in flight, so that no acknowledgement is to be expected
-    /// (Linux `tcp_check_probe_timer`).
+    /// When to try again without waiting for an acknowledgement: with nothing in flight none is to be
+    /// expected (Linux `tcp_check_probe_timer`), and a refused retransmission after a timeout is tried
+    /// again soon, without a longer timeout (Linux `tcp_retransmit_timer`).
     pub(super) fn retry_due(&self) -> Option<Time> {
         let refused = self.timers.refused?;
-        let nothing_in_flight = self.board.n_segments() == 0;
-        nothing_in_flight.then(|| refused.saturating_add(self.timeout()))
+        if self.board.n_segments() == 0 {
+            Some(refused.saturating_add(self.timeout()))
+        } else if self.recovery.state == CongestionState::Loss {
+            Some(refused.saturating_add(RESOURCE_PROBE_INTERVAL))
+        } else {
+            None
+        }
     }
 }

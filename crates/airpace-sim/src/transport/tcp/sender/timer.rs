@@ -80,7 +80,11 @@ impl Sender {
     /// Sets when the next timer expires.
     pub(super) fn arm(&mut self) {
         let timer = self.next_timer().map(|(due, _)| due);
-        self.timers.next_due = timer.or(self.retry_due());
+        let retry = self.retry_due();
+        self.timers.next_due = match (timer, retry) {
+            (Some(timer), Some(retry)) => Some(timer.min(retry)),
+            (timer, retry) => timer.or(retry),
+        };
     }
 
     /// The current retransmission timeout without back-off.

@@ -226,7 +226,9 @@ impl Testbed {
             if self.keep_log {
                 self.log.push((self.now, flow, segment));
             }
-            if !self.enter(flow, segment) && self.refuses {
+            // A queue that was full a moment ago is full now, also for packets that would be lost or late.
+            let is_full = !refused.is_empty();
+            if is_full || !self.enter(flow, segment) && self.refuses {
                 refused.push(segment);
             }
         }
