@@ -4,7 +4,7 @@
 use super::earliest::Earliest;
 use super::field::{Content, Field};
 use super::ids::{ContenderId, Transmitter, ViewId};
-use super::view::{Spacing, View};
+use super::view::{ChannelTime, Spacing, View};
 use super::{LinkConfig, MacConfig};
 use crate::radio::{Hearing, RadioId};
 use airpace_units::Time;
@@ -95,12 +95,32 @@ impl Air {
         (air, groups.of_radio)
     }
 
-    pub(super) fn view(&self, view: ViewId) -> &View {
-        &self.views[view.index()]
+    /// A view, after all that has happened to it.
+    pub(super) fn view_mut(&mut self, view: ViewId) -> &mut View {
+        self.catch_up(view);
+        &mut self.views[view.index()]
     }
 
-    pub(super) fn view_mut(&mut self, view: ViewId) -> &mut View {
-        &mut self.views[view.index()]
+    /// The earliest access for a frame that goes before all data (a beacon) and is due at `due`.
+    pub(super) fn priority_access(&self, view: ViewId, due: Time) -> Time {
+        let untold = self.sensed_untold(view);
+        let busy_until = untold.map_or(Time::ZERO, |(_, until)| until);
+        self.views[view.index()].priority_access(due, busy_until)
+    }
+
+    /// How long the channel has been busy up to `now`, as a view sees it.
+    pub(super) fn usage(&self, view: ViewId, now: Time) -> ChannelTime {
+        let mut usage = self.views[view.index()].usage(now);
+        if let Some((since, _)) = self.sensed_untold(view) {
+            usage.busy += now.saturating_since(since);
+        }
+        usage
+    }
+
+    /// Since when the radios of a view have sensed a signal of which the view does not know yet,
+    /// and until when they will.
+    fn sensed_untold(&self, view: ViewId) -> Option<(Time, Time)> {
+        self.field.as_ref()?.sensed_untold(view)
     }
 
     pub(super) const fn neighbour_view(&self) -> ViewId {

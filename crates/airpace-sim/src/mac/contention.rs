@@ -155,7 +155,7 @@ impl<P: Packet + Clone> Mac<P> {
         let spent = link.is_some_and(|link| self.count_unanswered(link));
         let contender = &mut self.radios[function.radio.index()].contenders[function.category];
         let view = contender.view();
-        contender.back_off(at, self.air.view(view), spent);
+        contender.back_off(at, self.air.view_mut(view), spent);
         contender.wait(self.air.view_mut(view));
         self.air.refresh(view);
     }
@@ -178,7 +178,7 @@ impl<P: Packet + Clone> Mac<P> {
         let radio = &mut self.radios[function.radio.index()];
         let contender = &mut radio.contenders[function.category];
         let view = contender.view();
-        contender.back_off(at, self.air.view(view), done);
+        contender.back_off(at, self.air.view_mut(view), done);
         if radio.paths[function.category].has_work() {
             contender.wait(self.air.view_mut(view));
         }

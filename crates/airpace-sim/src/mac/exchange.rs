@@ -210,14 +210,14 @@ impl<P: Packet + Clone> Mac<P> {
     fn end_rts(&mut self, exchange: &Exchange, mut flight: Flight) {
         let (_, receiver) = self.views_of(&flight);
         let (sifs, cts) = (self.rules.medium.sifs(), self.rules.cts(flight.built.rate));
-        let reserved = self.air.view(receiver).is_reserved(exchange.at);
+        let reserved = self.air.view_mut(receiver).is_reserved(exchange.at);
         // Radios that notice no data after the RTS may reset their NAV after this time (10.3.2.4).
         // Those that do hear it learn of the rest of the exchange from its header.
         let announced = 2 * sifs + cts + RX_START_DELAY + 2 * self.rules.medium.slot();
         let clean = self.end_ppdu(exchange, announced, receiver);
         let rts = exchange.at.since(exchange.begun);
         // The receiver answers if its NAV allows it and the channel is idle (10.3.2.9).
-        if clean && !reserved && !self.air.view(receiver).is_sensing() {
+        if clean && !reserved && !self.air.view_mut(receiver).is_sensing() {
             flight.protection = rts + cts + 2 * sifs;
             self.note_control(ControlKind::Rts, &flight, exchange.begun);
             self.after_sifs(exchange.at, Work::Begins(Ppdu::Cts, flight));

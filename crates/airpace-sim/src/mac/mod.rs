@@ -314,7 +314,7 @@ impl<P: Packet + Clone> Mac<P> {
     pub fn channel(&self, radio: RadioId, now: Time) -> ChannelTime {
         let radio = self.radios.get(radio.index());
         radio.map_or_else(ChannelTime::default, |radio| {
-            self.air.view(radio.view).usage(now)
+            self.air.usage(radio.view, now)
         })
     }
 

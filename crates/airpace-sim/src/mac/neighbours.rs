@@ -71,7 +71,7 @@ impl<P: Packet + Clone> Mac<P> {
         let mut present = self.neighbours.contenders.iter_mut();
         // It may have left by now.
         if let Some(contender) = present.find(|contender| contender.id() == id) {
-            contender.back_off(exchange.at, self.air.view(view), clean);
+            contender.back_off(exchange.at, self.air.view_mut(view), clean);
             contender.wait(self.air.view_mut(view));
             self.air.refresh(view);
         }

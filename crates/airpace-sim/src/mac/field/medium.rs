@@ -16,14 +16,20 @@ impl Air {
         end: Time,
         content: Content,
     ) {
-        let Some(field) = &mut self.field else { return };
+        let Some(mut field) = self.field.take() else {
+            return;
+        };
+        self.tell_all(&mut field);
         let signal = field.begin(transmitter, at, end, content);
-        for reach in field.reaches().of(&signal) {
-            let view = &mut self.views[reach.radio.index()];
-            if view.is_sensing() {
-                view.sense_until(end);
+        if !field.is_lone(&signal) {
+            for reach in field.reaches().of(&signal) {
+                let view = &mut self.views[reach.radio.index()];
+                if view.is_sensing() {
+                    view.sense_until(end);
+                }
             }
         }
+        self.field = Some(field);
         if let Transmitter::Radio(radio) = transmitter {
             let view = &mut self.views[radio.index()];
             if view.is_sensing() {
@@ -44,6 +50,7 @@ impl Air {
         let Some(mut field) = self.field.take() else {
             return;
         };
+        self.tell_all(&mut field);
         field.set_powers(radio, pairs);
         for index in 0..field.radios() {
             self.sense(&field, index, now);
@@ -63,6 +70,10 @@ impl Air {
         };
         let reaches = field.reaches();
         while let Some(signal) = field.take_notice(now) {
+            if field.is_lone(&signal) {
+                self.notice_lone(&mut field, now);
+                continue;
+            }
             for reach in reaches.of(&signal) {
                 let index = reach.radio.index();
                 field.notice(index, &signal, now);
@@ -113,10 +124,17 @@ impl Air {
         let reserved = at + announced;
         let mut reached = false;
         let certain = field.certain(signal);
+        let lone = field.ending_lone(signal, ppdu);
         for reach in field.reaches().of(signal) {
             let index = reach.radio.index();
             let is_receiver = index == receiver.index();
             if is_receiver && ppdu.is_data {
+                continue;
+            }
+            if let Some(lone) = &lone
+                && let Some(heard) = self.end_lone(field, lone, reach)
+            {
+                reached |= is_receiver && heard == Heard::Decoded;
                 continue;
             }
             let view = &mut self.views[index];
@@ -137,11 +155,13 @@ impl Air {
             self.sense(field, index, at);
         }
         if ppdu.is_data {
+            self.tell_in(field, receiver.index());
             // Last, because what overlaps the frame here is needed afterwards.
             reached = field.begin_decoding(receiver.index(), signal);
             field.end(receiver.index(), signal);
             self.sense(field, receiver.index(), at);
         }
+        field.forget_lone();
         reached
     }
 
@@ -183,7 +203,7 @@ impl Air {
     /// The channel becomes busy or idle for radios at which signals that nobody has noticed yet, but
     /// that count in the sum of all, make that cross the threshold.
     fn sense_unnoticed(&mut self, field: &Field, now: Time) {
-        for signal in field.unnoticed() {
+        for signal in field.unnoticed().filter(|signal| !field.is_lone(signal)) {
             for reach in field.reaches().of(signal) {
                 self.sense(field, reach.radio.index(), now);
             }
@@ -193,7 +213,7 @@ impl Air {
     /// The channel becomes busy or idle for a radio if the sum of all signals there has crossed the
     /// threshold.
     #[inline]
-    fn sense(&mut self, field: &Field, index: usize, now: Time) {
+    pub(super) fn sense(&mut self, field: &Field, index: usize, now: Time) {
         let view = &mut self.views[index];
         match (field.is_busy(index), view.is_sensing()) {
             (true, false) => {

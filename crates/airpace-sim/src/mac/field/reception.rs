@@ -274,13 +274,8 @@ impl Field {
         if let [only] = &receiver.audible[..] {
             let mhz = signal.content.rate.bandwidth_mhz();
             let snr = only.power_mw / (receiver.noise_mw_per_mhz * mhz);
-            if snr >= certain.header_from {
-                if snr >= certain.mpdu_from {
-                    return Heard::Decoded;
-                }
-                if snr <= certain.lost_up_to {
-                    return Heard::Undecoded;
-                }
+            if let Some(heard) = certain.heard(snr) {
+                return heard;
             }
         }
         self.try_to_overhear(index, signal)
