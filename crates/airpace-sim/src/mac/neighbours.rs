@@ -28,7 +28,7 @@ impl<P: Packet + Clone> Mac<P> {
         let present = &mut self.neighbours.contenders;
         present.truncate(count);
         let stays = |id: ContenderId| match id {
-            ContenderId::Radio(_) => true,
+            ContenderId::Radio(_) | ContenderId::Management(_) => true,
             ContenderId::Neighbour(_) => present.iter().any(|contender| contender.id() == id),
         };
         self.air.view_mut(view).retain(stays);

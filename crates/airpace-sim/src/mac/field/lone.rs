@@ -11,6 +11,9 @@ use crate::mac::ids::{Transmitter, ViewId};
 use crate::radio::{RadioId, Reach};
 use airpace_units::Time;
 
+/// Signals with fewer receivers than this are told to them at once, which costs less.
+pub(super) const LEAST_RECEIVERS: usize = 4;
+
 /// A lone signal that ends, and what is the same for all of its receivers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EndingLone {
@@ -46,6 +49,12 @@ impl Lone {
 }
 
 impl Field {
+    /// Signals with fewer receivers than this are told to them at once.
+    #[cfg(test)]
+    pub(in crate::mac) const fn set_least_receivers(&mut self, least: usize) {
+        self.least_receivers = least;
+    }
+
     /// Whether a signal is alone, so that its receivers are told of it later.
     pub(super) fn is_lone(&self, signal: &Signal) -> bool {
         self.lone.is_some_and(|lone| lone.signal.id == signal.id)
@@ -101,7 +110,11 @@ impl Air {
     /// Tells the radios of a view of the signal on the air, if they have not been told yet.
     #[inline]
     pub(in crate::mac) fn catch_up(&mut self, view: ViewId) {
-        if self.field.as_ref().is_some_and(|field| field.lone.is_some()) {
+        if self
+            .field
+            .as_ref()
+            .is_some_and(|field| field.lone.is_some())
+        {
             self.tell_one(view.index());
         }
     }

@@ -123,6 +123,7 @@ impl Air {
         let (at, announced) = (ppdu.end, ppdu.announced);
         let reserved = at + announced;
         let mut reached = false;
+        self.decoded.clear();
         let certain = field.certain(signal);
         let lone = field.ending_lone(signal, ppdu);
         for reach in field.reaches().of(signal) {
@@ -134,11 +135,17 @@ impl Air {
             if let Some(lone) = &lone
                 && let Some(heard) = self.end_lone(field, lone, reach)
             {
-                reached |= is_receiver && heard == Heard::Decoded;
+                if heard == Heard::Decoded {
+                    reached |= is_receiver;
+                    self.note_decoded(index, ppdu);
+                }
                 continue;
             }
-            let view = &mut self.views[index];
             let heard = field.overhear(index, signal, &certain);
+            if heard == Heard::Decoded {
+                self.note_decoded(index, ppdu);
+            }
+            let view = &mut self.views[index];
             match heard {
                 Heard::Nothing => {}
                 Heard::Undecoded => view.fail_to_decode(at),
@@ -163,6 +170,13 @@ impl Air {
         }
         field.forget_lone();
         reached
+    }
+
+    /// A radio has decoded a frame: that is noted if the frame is for many.
+    fn note_decoded(&mut self, index: usize, ppdu: &EndingPpdu) {
+        if ppdu.is_for_many {
+            self.decoded.push(ViewId::from_index(index));
+        }
     }
 
     /// The sender of a frame that ends waits for an answer if there is to be one.

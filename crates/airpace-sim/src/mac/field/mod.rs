@@ -140,11 +140,15 @@ pub(super) struct Field {
     signals: Vec<Signal>,
     /// The only one on the air, if its receivers have not been told yet.
     lone: Option<Lone>,
+    /// Signals with fewer receivers are told to them at once.
+    least_receivers: usize,
     next: u64,
     /// Signals that are yet to be noticed, and when; in order of time.
     notices: VecDeque<(Time, Signal)>,
     /// What overlaps the frame that was last looked at.
     pieces: Vec<Piece>,
+    /// Buffer for the times at which they begin and end, kept for its memory.
+    bounds: Vec<Time>,
     hazards: Hazards,
     certainties: Certainties,
     /// The data frame that its receiver is decoding.
@@ -212,9 +216,11 @@ impl Field {
             receivers,
             signals: Vec::new(),
             lone: None,
+            least_receivers: lone::LEAST_RECEIVERS,
             next: 0,
             notices: VecDeque::new(),
             pieces: Vec::new(),
+            bounds: Vec::new(),
             hazards: Hazards::default(),
             certainties: Certainties::default(),
             decoding: None,
@@ -238,7 +244,8 @@ impl Field {
             content,
         };
         self.next += 1;
-        let is_alone = self.signals.is_empty();
+        let is_alone =
+            self.signals.is_empty() && self.reaches.of(&signal).len() >= self.least_receivers;
         self.signals.push(signal);
         self.notices.push_back((at + NOTICE, signal));
         if let Transmitter::Radio(radio) = transmitter {
@@ -306,6 +313,11 @@ impl Field {
                 }
             }
         }
+    }
+
+    /// What a radio receives of another, in mW.
+    pub(super) fn received_mw(&self, from: RadioId, to: RadioId) -> f64 {
+        self.reaches.powers.received_mw(from, to)
     }
 
     /// When receivers next notice that a signal has begun.
