@@ -39,6 +39,9 @@ pub struct SimulationSummary {
     /// Every proxy, in the order of the scenario.
     #[serde(default)]
     pub proxies: Vec<ProxySummary>,
+    /// The hand-overs of stations that roam, in the whole run, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hand_overs: Vec<HandOverSummary>,
     /// The whole network.
     pub totals: TotalsSummary,
     /// Why figures are not to be trusted, if there are reasons.
@@ -57,6 +60,21 @@ impl SimulationSummary {
         // A run cannot take less than a nanosecond; a coarse clock may say so.
         self.packets_per_wall_s = self.totals.run.delivered as f64 / self.wall_s.max(1e-9);
     }
+}
+
+/// A station has gone from one access point to another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HandOverSummary {
+    /// Name of the station.
+    pub station: String,
+    /// Name of the access point that it left.
+    pub from: String,
+    /// Name of the one with which it was associated then.
+    pub to: String,
+    /// When it was associated, seconds from the beginning of the run.
+    pub at_s: f64,
+    /// How long it had no access point before, milliseconds.
+    pub interruption_ms: f64,
 }
 
 /// What was run, so that it can be run again.

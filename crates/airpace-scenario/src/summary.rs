@@ -3,13 +3,14 @@
 use crate::file::{FlowKind, NodeKind};
 use crate::resolve::{FlowName, Resolved};
 use crate::results::{
-    DelaySummary, FlowSummary, LinkSummary, PageLoadSummary, ProxySummary, RunTotals,
-    SIMULATION_FORMAT, SimulationSummary, StationSummary, TotalsSummary,
+    DelaySummary, FlowSummary, HandOverSummary, LinkSummary, PageLoadSummary, ProxySummary,
+    RunTotals, SIMULATION_FORMAT, SimulationSummary, StationSummary, TotalsSummary,
 };
 use crate::{Loaded, PROGRAM_VERSION};
 use airpace_core::model::jain;
 use airpace_sim::traffic::{self, DelayStatistic};
 use airpace_sim::world::{self, Details, DirectionCounts, LinkCounts, Losses, NodeId, Outcome};
+use airpace_units::Time;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -29,6 +30,7 @@ pub fn summary(loaded: &Loaded, resolved: &Resolved, outcome: &Outcome) -> Simul
         flows: flows(resolved, outcome),
         links: links(resolved, outcome),
         proxies: proxies(resolved, outcome),
+        hand_overs: hand_overs(resolved, outcome),
         stations,
         totals,
         warnings: Vec::new(),
@@ -276,6 +278,21 @@ fn proxies(resolved: &Resolved, outcome: &Outcome) -> Vec<ProxySummary> {
         });
     }
     proxies
+}
+
+fn hand_overs(resolved: &Resolved, outcome: &Outcome) -> Vec<HandOverSummary> {
+    let name = |node: NodeId| resolved.nodes[node.0 as usize].name.clone();
+    let mut hand_overs = Vec::new();
+    for hand_over in &outcome.hand_overs {
+        hand_overs.push(HandOverSummary {
+            station: name(hand_over.station),
+            from: name(hand_over.from),
+            to: name(hand_over.to),
+            at_s: hand_over.joined.since(Time::ZERO).as_secs_f64(),
+            interruption_ms: hand_over.interruption().as_secs_f64() * 1e3,
+        });
+    }
+    hand_overs
 }
 
 fn ratio(count: u64, of: u64) -> f64 {

@@ -38,6 +38,17 @@ pub fn render(summary: &SimulationSummary) -> String {
         summary.wall_s,
         thousands(summary.packets_per_wall_s)
     );
+    for hand_over in &summary.hand_overs {
+        let _ = writeln!(
+            text,
+            "{} went from {} to {} at {:.2} s, after {:.1} ms without an access point",
+            hand_over.station,
+            hand_over.from,
+            hand_over.to,
+            hand_over.at_s,
+            hand_over.interruption_ms
+        );
+    }
     if summary.interrupted {
         let _ = writeln!(
             text,

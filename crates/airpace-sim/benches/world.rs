@@ -46,6 +46,7 @@ fn network(stations: u32, traffic: &Traffic) -> WorldConfig {
         routes: Vec::new(),
         flows: (1..=stations).map(flow).collect(),
         proxies: Vec::new(),
+        roaming: Vec::new(),
         changes: Vec::new(),
         record: Record::default(),
     }

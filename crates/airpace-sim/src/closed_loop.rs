@@ -130,6 +130,7 @@ impl LoopConfig {
             routes: Vec::new(),
             flows,
             proxies: vec![self.proxy((0..stations).map(node).collect())],
+            roaming: Vec::new(),
             changes,
             record: Record::default(),
         })

@@ -223,6 +223,7 @@ fn network(download: &Download, hosts: Hosts) -> Result<WorldConfig> {
             stop: None,
         }],
         proxies: Vec::new(),
+        roaming: Vec::new(),
         changes: Vec::new(),
         record: Record::default(),
     })

@@ -225,6 +225,7 @@ impl NeighboursRun {
             wires: Vec::new(),
             routes: Vec::new(),
             proxies: Vec::new(),
+            roaming: Vec::new(),
             changes: Vec::new(),
             record: Record::default(),
         })

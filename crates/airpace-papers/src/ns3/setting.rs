@@ -142,6 +142,7 @@ impl Setting {
                 .map(|(node, station)| self.flow(from, NodeId(node), station))
                 .collect(),
             proxies: self.proxy(radios)?.into_iter().collect(),
+            roaming: Vec::new(),
             changes: Vec::new(),
             record: Record::default(),
         })

@@ -24,6 +24,9 @@ choice! {
     Voip = "voip",
     /// Web pages: a DNS query first, then a list of objects over several connections.
     Web = "web",
+    /// UDP at a constant rate to all stations of the access point `to`: each packet is sent once, at
+    /// the lowest basic rate and without acknowledgement. Figures count the copy of each station.
+    Multicast = "multicast",
     /// Saturating UDP: the rate that a proxy allots, or, without a proxy, a queue that is never
     /// empty.
     Saturate = "saturate",
@@ -51,7 +54,7 @@ section! {
         /// each.
         from: Option<String> = optional("the only host, or else the access point"),
         /// Receiver (of web pages: the client): a node, or a group or "each station" for one flow
-        /// each.
+        /// each. Of multicast the access point.
         to: String = default("each station"),
         /// Kind of flow.
         kind: FlowKind = required("udp-cbr"),
@@ -67,9 +70,9 @@ section! {
         on: Option<Span> = optional("no pauses", "1 us", "1000000 s"),
         /// Length of the pauses; needs `on`.
         off: Option<Span> = optional("1 us", "1000000 s"),
-        /// Rate of payload of udp-cbr, udp-poisson and burst, which need it.
+        /// Rate of payload of udp-cbr, udp-poisson, burst and multicast, which need it.
         rate: Option<Rate> = optional("1 bit/s", "100 Gbit/s"),
-        /// UDP payload of a packet of udp-cbr, udp-poisson and saturate; largest payload of burst;
+        /// UDP payload of a packet of udp-cbr, udp-poisson, multicast and saturate; largest payload of burst;
         /// bytes after the ICMP header of ping.
         payload: Option<Size> = optional("1470 B; ping: 56 B", "1 B", "8972 B"),
         /// Time between bursts or between pings; time from the end of a web page to the next

@@ -40,7 +40,7 @@ pub use channel::{
     Channel, Edca, EdcaSet, ErrorModel, Fading, PathLoss, Reception, Shadowing, Standard, Timing,
 };
 pub use flow::{Category, EACH_STATION, Flow, FlowKind};
-pub use node::{Node, NodeKind, Route, Wire};
+pub use node::{Node, NodeKind, Roam, Route, Wire};
 pub use proxy::{AgentState, Change, Interactive, NoLaw, Proxy, ProxyLaw, Record, Reports};
 pub use queue::{AirtimeQueueLimit, CodelQueue, NodeQueue, SlowStations, WqmQueue};
 pub use rate::{RateChoice, RateStep};

@@ -4,7 +4,7 @@ use super::queue::NodeQueue;
 use super::rate::RateChoice;
 use airpace_config::choice;
 use airpace_config::point::Point;
-use airpace_config::quantity::{Length, Packets, Power, Rate, Span};
+use airpace_config::quantity::{Decibels, Length, Packets, Power, Rate, Span};
 use airpace_config::section;
 
 choice! {
@@ -50,6 +50,8 @@ section! {
         /// Side of a square around the access point in which it is placed at random, if it has no
         /// `position`.
         within: Option<Length> = optional("0 m", "1000 km"),
+        /// When it goes to which other access points.
+        roam: Roam = nested,
         /// Transmit power, antenna gain included.
         tx_power: Power = default("16 dBm", "-50 dBm", "60 dBm"),
         /// Time at which it joins the network.
@@ -65,6 +67,28 @@ section! {
         /// Its weight in the sharing of airtime, relative to others, if its access point has scheme
         /// = "airtime"; 256 as in Linux.
         airtime_weight: u16 = default("256", "1", "65535"),
+    }
+}
+
+section! {
+    /// When a station goes from its access point to another one. It scans all channels of these
+    /// access points with probes, and joins one that is enough stronger.
+    Roam as "roam" {
+        /// Names of the access points between which it goes, besides its own; the name of a group
+        /// stands for all of it.
+        to: Vec<String> = nested("none: it stays with its own"),
+        /// It scans when beacons of its access point are weaker than this.
+        scan_below: Power = default("-70 dBm", "-120 dBm", "60 dBm"),
+        /// By how much another access point must be stronger.
+        better_by: Decibels = default("8 dB", "0 dB", "100 dB"),
+        /// It joins no access point that is weaker than this.
+        least: Power = default("-82 dBm", "-120 dBm", "60 dBm"),
+        /// Least time from one scan to the next, and so between two hand-overs.
+        scan_interval: Span = default("10 s", "100 ms", "1000 s"),
+        /// How long it listens on a channel after its probe request.
+        dwell: Span = default("30 ms", "5 ms", "1 s"),
+        /// Beacons of its access point in a row that it must miss to take it for lost.
+        lost_beacons: u32 = default("7", "1", "1000"),
     }
 }
 

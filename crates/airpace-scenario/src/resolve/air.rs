@@ -3,10 +3,11 @@
 use super::network::{Member, Network};
 use super::rate::{LinkContext, Rates};
 use crate::file::{
-    Category, Channel, Edca, ErrorModel as ErrorModelName, NodeKind, RateChoice, Timing,
+    Category, Channel, Edca, ErrorModel as ErrorModelName, Flow, FlowKind, NodeKind, RateChoice,
+    Timing,
 };
 use airpace_config::document::{KeyError, refuse};
-use airpace_core::phy::{self, AccessCategory, Band, Medium};
+use airpace_core::phy::{self, AccessCategory, Band, Medium, TxRate};
 use airpace_sim::channel::{self, FadingKind, FadingLaw};
 use airpace_sim::mac::{Beacon, LinkConfig, MacConfig, Quality, RadioConfig, RadioId, Signal};
 use airpace_sim::world::ChannelConfig;
@@ -55,6 +56,18 @@ pub(super) fn quality_of(
     ) else {
         return Ok(None);
     };
+    quality_between(network, rates, index, member, above)
+}
+
+/// The quality of the links between a client where it stands and an access point on a channel;
+/// `None` if positions decide nothing for it.
+pub(super) fn quality_between(
+    network: &Network<'_>,
+    rates: &Rates<'_>,
+    index: usize,
+    member: usize,
+    above: usize,
+) -> Result<Option<Quality>, KeyError> {
     let air = Air::new(network, rates, index);
     if air.channel.error_model != ErrorModelName::Snr {
         return Ok(None);
@@ -119,6 +132,20 @@ impl Air<'_> {
             }
             links.extend(self.links(member, below, above, &propagation)?);
         }
+        for (member, above) in self.visits(&members) {
+            let (Some(below), Some(radio)) =
+                (radio_of(&members, member), radio_of(&members, above))
+            else {
+                continue;
+            };
+            for link in self.links(member, below, radio, &propagation)? {
+                links.push(LinkConfig {
+                    may_be_out_of_range: true,
+                    ..link
+                });
+            }
+        }
+        links.extend(self.groups(&members));
         let mac = MacConfig {
             hearing,
             medium: self.medium(),
@@ -136,6 +163,43 @@ impl Air<'_> {
             mac,
             nodes: members.into_iter().map(Network::id).collect(),
         })
+    }
+
+    /// The links of access points to all of their stations at once, where flows need them.
+    fn groups(&self, members: &[usize]) -> Vec<LinkConfig> {
+        let mut groups = Vec::new();
+        let mut flows = self.network.scenario.flow.iter();
+        if !flows.any(|flow| flow.kind == FlowKind::Multicast) {
+            return groups;
+        }
+        let rate = TxRate::legacy(self.medium().basic_rates()[0]);
+        for (index, &above) in members.iter().enumerate() {
+            let is_group = |flow: &&Flow| {
+                let receivers = self.network.group(&flow.to);
+                flow.kind == FlowKind::Multicast && receivers.contains(&above)
+            };
+            if !self
+                .network
+                .scenario
+                .flow
+                .iter()
+                .any(|flow| is_group(&flow))
+            {
+                continue;
+            }
+            let stations = members.iter().filter(|&&station| {
+                let member = &self.network.members[station];
+                member.above == Some(above) || member.roams_to.contains(&above)
+            });
+            let radios = stations.filter_map(|&station| radio_of(members, station));
+            let radio = RadioId::from_index(index);
+            groups.push(LinkConfig {
+                group: true,
+                members: radios.collect(),
+                ..LinkConfig::new(radio, radio, rate)
+            });
+        }
+        groups
     }
 
     /// Refuses a client and an access point that do not hear each other.
@@ -167,13 +231,40 @@ impl Air<'_> {
         let here = Some(self.index);
         let is_here = |&idx: &usize| {
             let member = &self.network.members[idx];
-            member.uplink == here || member.downlink == here
+            member.uplink == here || member.downlink == here || self.visits_channel(idx)
         };
         (0..self.network.members.len()).filter(is_here).collect()
     }
 
     fn is_client(&self, member: usize) -> bool {
         self.network.members[member].uplink == Some(self.index)
+    }
+
+    /// Whether a station may go to an access point of this channel.
+    pub(super) fn visits_channel(&self, member: usize) -> bool {
+        let members = &self.network.members;
+        let mut access_points = members[member].roams_to.iter();
+        access_points.any(|&above| members[above].downlink == Some(self.index))
+    }
+
+    /// The stations with the access points of this channel to which they may go, besides their own.
+    fn visits(&self, members: &[usize]) -> Vec<(usize, usize)> {
+        let mut visits = Vec::new();
+        for &station in members {
+            for &above in self.network.members[station].roams_to.iter().skip(1) {
+                if self.network.members[above].downlink == Some(self.index) {
+                    visits.push((station, above));
+                }
+            }
+        }
+        visits
+    }
+
+    /// Whether a node is told of beacons and probes: it roams, or is roamed to.
+    fn listens(&self, member: usize) -> bool {
+        let members = &self.network.members;
+        let is_visited = |other: &Member| other.roams_to.contains(&member);
+        !members[member].roams_to.is_empty() || members.iter().any(is_visited)
     }
 
     fn radio(&self, member: usize) -> Result<RadioConfig, KeyError> {
@@ -192,6 +283,7 @@ impl Air<'_> {
             max_duration: channel.max_duration.0,
             // The bounds of both keys keep them within 32 bits.
             max_amsdu: channel.amsdu.map_or(0, |size| size.0.0 as u32),
+            listens: self.listens(member),
             rts_threshold: channel.rts_threshold.map(|size| size.0.0 as u32),
             ..RadioConfig::new()
         })
@@ -327,7 +419,7 @@ impl Air<'_> {
         for &member in members {
             let node = self.network.table(member);
             // An access point has the antennas that its best client needs.
-            let antennas = if self.is_client(member) {
+            let antennas = if self.is_client(member) || self.visits_channel(member) {
                 self.streams(member)
             } else {
                 most_streams

@@ -131,7 +131,7 @@ fn ends(network: &Network<'_>, flow: &Flow, at: &str) -> Result<Vec<Ends>, KeyEr
         }
     }
     // A member of a group sends nothing to itself.
-    pairs.retain(|ends| ends.from != ends.to);
+    pairs.retain(|ends| ends.from != ends.to || flow.kind == FlowKind::Multicast);
     Ok(pairs)
 }
 
@@ -222,6 +222,13 @@ fn traffic(network: &Network<'_>, flow: &Flow, at: &str) -> Result<Traffic, KeyE
                 rate,
             },
         ),
+        FlowKind::Multicast => Traffic::Multicast(source(
+            flow,
+            Pattern::Constant {
+                payload_bytes,
+                rate,
+            },
+        )),
         FlowKind::UdpPoisson => udp(
             flow,
             Pattern::Poisson {
@@ -258,6 +265,10 @@ fn traffic(network: &Network<'_>, flow: &Flow, at: &str) -> Result<Traffic, KeyE
 }
 
 fn udp(flow: &Flow, pattern: Pattern) -> Traffic {
+    Traffic::Udp(source(flow, pattern))
+}
+
+fn source(flow: &Flow, pattern: Pattern) -> SourceConfig {
     let activity = match (flow.on, flow.off) {
         (Some(on), Some(off)) => Activity::OnOff {
             on: Period::Fixed(on.0),
@@ -265,10 +276,10 @@ fn udp(flow: &Flow, pattern: Pattern) -> Traffic {
         },
         _ => Activity::Always,
     };
-    Traffic::Udp(SourceConfig {
+    SourceConfig {
         activity,
         ..SourceConfig::new(pattern)
-    })
+    }
 }
 
 /// Bursts at equal intervals; their mean size follows from the rate.

@@ -19,9 +19,10 @@ impl Air<'_> {
         let powers = || propagation.powers(self.channel.capture.then(Capture::default));
         let several = self.has_several_access_points(members);
         let is_among_neighbours = several && self.has_positions(members);
+        let has_roaming = self.has_roaming(members)?;
         let is_sinr = match self.channel.reception {
             Some(reception) => reception == Reception::Sinr,
-            None => is_among_neighbours,
+            None => is_among_neighbours || has_roaming,
         };
         if by_power && is_sinr {
             // Who hears whom, pair by pair, need not be known.
@@ -56,6 +57,35 @@ impl Air<'_> {
             ),
             Reception::Collide => Ok(hearing),
         }
+    }
+
+    /// Whether stations on this channel roam, for which signals must have powers.
+    fn has_roaming(&self, members: &[usize]) -> Result<bool, KeyError> {
+        let roams = |&&member: &&usize| !self.network.members[member].roams_to.is_empty();
+        let Some(&station) = members.iter().find(roams) else {
+            return Ok(false);
+        };
+        let channel = self.channel;
+        let remedy = if channel.error_model != ErrorModelName::Snr {
+            "let `error_model` be \"snr\""
+        } else if channel.carrier_sense_range.is_some() {
+            "leave `carrier_sense_range` out"
+        } else if channel.reception == Some(Reception::Collide) {
+            "let `reception` be \"sinr\""
+        } else if !channel.beacons {
+            "let `beacons` be true"
+        } else {
+            return Ok(true);
+        };
+        let name = &self.network.members[station].name;
+        refuse(
+            format!("{}.roam.to", self.network.key(station)),
+            format!(
+                "`{name}` roams by the received power of beacons, which channel `{}` does not have: \
+                 {remedy} there",
+                channel.name
+            ),
+        )
     }
 
     fn key(&self, name: &str) -> String {

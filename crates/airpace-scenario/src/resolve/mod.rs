@@ -11,6 +11,7 @@ mod network;
 mod proxy;
 mod queue;
 mod rate;
+mod roaming;
 
 pub use network::{Member, Network};
 
@@ -126,6 +127,7 @@ fn build(scenario: &Scenario, folder: &Path) -> Result<Resolved, KeyError> {
         routes: network.routes()?,
         flows: configs,
         proxies,
+        roaming: roaming::roaming(&network)?,
         changes,
         record: record(&scenario.record),
     };

@@ -106,8 +106,31 @@ pub(super) fn changes(
             );
         };
         let node = Network::id(step.member);
-        changes.push((step.at, world::Change::Quality(node, quality)));
-        for channel in [Some(channel), member.downlink].into_iter().flatten() {
+        let mut on_channels = vec![channel];
+        on_channels.extend(member.downlink);
+        if member.roams_to.is_empty() {
+            changes.push((step.at, world::Change::Quality(node, quality)));
+        }
+        for &above in &member.roams_to {
+            let Some(channel) = network.members[above].downlink else {
+                continue;
+            };
+            let quality =
+                super::air::quality_between(&network, rates, channel, step.member, above)?;
+            if let Some(quality) = quality {
+                let ends = [node, Network::id(above)];
+                let change = world::Change::LinkQuality {
+                    channel,
+                    ends,
+                    quality,
+                };
+                changes.push((step.at, change));
+            }
+            if !on_channels.contains(&channel) {
+                on_channels.push(channel);
+            }
+        }
+        for channel in on_channels {
             let by_powers = matches!(channels[channel].mac.hearing, Hearing::Powers(_));
             let said = changes.last().is_some_and(|(at, change)| {
                 *at == step.at

@@ -23,6 +23,8 @@ pub struct Member {
     pub(super) number: usize,
     /// Its access point, or the relay above it.
     pub(super) above: Option<usize>,
+    /// The access points between which it goes, its own first; none if it stays with that.
+    pub(super) roams_to: Vec<usize>,
     /// Channel on which it is a client.
     pub(super) uplink: Option<usize>,
     /// Channel on which it is an access point.
@@ -50,6 +52,7 @@ impl<'s> Network<'s> {
                 table,
                 number,
                 above: None,
+                roams_to: Vec::new(),
                 uplink: None,
                 downlink: None,
                 position: Position::default(),
@@ -61,6 +64,7 @@ impl<'s> Network<'s> {
             steps: Vec::new(),
         };
         network.associate()?;
+        super::roaming::find_access_points(&mut network);
         network.place();
         network.steps = super::moves::steps(&network);
         Ok(network)
@@ -311,7 +315,11 @@ impl<'s> Network<'s> {
     }
 
     fn related(&self, a: usize, b: usize) -> bool {
-        self.members[a].above == Some(b) || self.members[b].above == Some(a)
+        let leads_to = |client: usize, above: usize| {
+            let member = &self.members[client];
+            member.above == Some(above) || member.roams_to.contains(&above)
+        };
+        leads_to(a, b) || leads_to(b, a)
     }
 }
 

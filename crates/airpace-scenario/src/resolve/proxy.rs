@@ -18,12 +18,42 @@ use core::time::Duration;
 pub(super) fn proxies(network: &Network<'_>) -> Result<Vec<ProxyConfig>, KeyError> {
     let mut proxies = Vec::new();
     for (index, proxy) in network.scenario.proxy.iter().enumerate() {
-        proxies.push(resolve_proxy(network, proxy, &format!("proxy.{index}"))?);
+        let at = format!("proxy.{index}");
+        let place = place(network, proxy, &at)?;
+        let stations = stations(network, place);
+        let mediums = mediums(network, place, &stations);
+        for medium in mediums {
+            proxies.push(resolve_proxy(network, proxy, place, medium, &at)?);
+        }
     }
     Ok(proxies)
 }
 
-fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<ProxyConfig, KeyError> {
+/// The access points of which each has a proxy of its own at a place, because stations go from one
+/// to another; a single `None` if there are no such stations.
+fn mediums(network: &Network<'_>, place: usize, stations: &[usize]) -> Vec<Option<usize>> {
+    let members = &network.members;
+    let roams = |&station: &usize| !members[station].roams_to.is_empty();
+    if !stations.iter().any(roams) {
+        return vec![None];
+    }
+    if members[place].kind == NodeKind::Ap {
+        return vec![Some(place)];
+    }
+    let mut mediums = Vec::new();
+    for &station in stations {
+        let own = core::iter::once(network.root(station));
+        for access_point in own.chain(members[station].roams_to.iter().copied()) {
+            if !mediums.contains(&Some(access_point)) {
+                mediums.push(Some(access_point));
+            }
+        }
+    }
+    mediums
+}
+
+/// Where a proxy stands.
+fn place(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<usize, KeyError> {
     let place = match &proxy.at {
         Some(name) => network.find(name),
         None => network.access_point(),
@@ -34,7 +64,32 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
             "there is no access point for it to stand at: say with `at` where it stands",
         );
     };
-    let stations = stations(network, place);
+    Ok(place)
+}
+
+/// The stations of a proxy, of those of a place the ones that may be at an access point if it paces
+/// that one alone.
+fn stations_of(
+    network: &Network<'_>,
+    proxy: &Proxy,
+    place: usize,
+    medium: Option<usize>,
+    at: &str,
+) -> Result<Vec<usize>, KeyError> {
+    let mut stations = stations(network, place);
+    if let Some(medium) = medium {
+        if matches!(proxy.reports, Reports::Told | Reports::Free) {
+            return refuse(
+                format!("{at}.reports"),
+                "stations that roam report over the air or are observed: let `reports` be \"air\", \
+                 \"observed\" or \"radio\"",
+            );
+        }
+        stations.retain(|&station| {
+            let roams_to = &network.members[station].roams_to;
+            roams_to.contains(&medium) || network.root(station) == medium
+        });
+    }
     if stations.is_empty() {
         return refuse(
             format!("{at}.at"),
@@ -44,6 +99,17 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
             ),
         );
     }
+    Ok(stations)
+}
+
+fn resolve_proxy(
+    network: &Network<'_>,
+    proxy: &Proxy,
+    place: usize,
+    medium: Option<usize>,
+    at: &str,
+) -> Result<ProxyConfig, KeyError> {
+    let stations = stations_of(network, proxy, place, medium, at)?;
     let payload = payload(network, proxy);
     let (joins, unmonitored) = (joins(network, &stations), unmonitored(network, &stations));
     let observes = matches!(proxy.reports, Reports::Observed | Reports::Radio);
@@ -67,6 +133,7 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
         ..FqCoDelConfig::default()
     };
     Ok(ProxyConfig {
+        medium: medium.map(Network::id),
         joins,
         unmonitored,
         edge: airpace_edge::proxy::ProxyConfig {
@@ -184,7 +251,7 @@ fn stations(network: &Network<'_>, place: usize) -> Vec<usize> {
             // Nodes that are below themselves were refused, so the path ends.
             above = network.members[node].above;
         }
-        false
+        network.members[station].roams_to.contains(&place)
     };
     let is_paced = |&idx: &usize| {
         network.members[idx].kind == NodeKind::Station && (!serves_clients || is_below(idx))

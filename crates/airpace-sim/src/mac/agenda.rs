@@ -94,7 +94,7 @@ impl<P: Packet + Clone> Mac<P> {
     /// The beacon that is next, if there are any.
     fn next_beacon(&self) -> Option<(Time, Class, Event)> {
         let beacons = self.beacons.iter().enumerate().map(|(index, beacon)| {
-            let at = self.air.view(beacon.view).priority_access(beacon.due);
+            let at = self.air.priority_access(beacon.view, beacon.due);
             (at, Class::Beacon, Event::Beacon(index))
         });
         beacons.min_by_key(|&(at, _, _)| at)

@@ -4,7 +4,7 @@
 use super::earliest::Earliest;
 use super::field::{Content, Field};
 use super::ids::{ContenderId, Transmitter, ViewId};
-use super::view::{Spacing, View};
+use super::view::{ChannelTime, Spacing, View};
 use super::{LinkConfig, MacConfig};
 use crate::radio::{Hearing, RadioId};
 use airpace_units::Time;
@@ -31,6 +31,8 @@ pub(super) struct Air {
     reached_by_neighbours: Vec<Reached>,
     /// The view of neighbours, which hear everything.
     neighbour_view: ViewId,
+    /// The views in which the last frame for many was decoded.
+    pub(super) decoded: Vec<ViewId>,
 }
 
 /// A view that a transmission reaches, and how.
@@ -52,6 +54,8 @@ pub(super) struct EndingPpdu {
     pub(super) announced: Duration,
     /// Whether it is for one receiver, which decodes its MPDUs one by one.
     pub(super) is_data: bool,
+    /// Whether it is for many, and [`Air::has_decoded`] is to say which of them have decoded it.
+    pub(super) is_for_many: bool,
 }
 
 impl Reached {
@@ -91,16 +95,37 @@ impl Air {
                 .map(|view| Reached::clearly(ViewId::from_index(view)))
                 .collect(),
             neighbour_view: groups.neighbours,
+            decoded: Vec::new(),
         };
         (air, groups.of_radio)
     }
 
-    pub(super) fn view(&self, view: ViewId) -> &View {
-        &self.views[view.index()]
+    /// A view, after all that has happened to it.
+    pub(super) fn view_mut(&mut self, view: ViewId) -> &mut View {
+        self.catch_up(view);
+        &mut self.views[view.index()]
     }
 
-    pub(super) fn view_mut(&mut self, view: ViewId) -> &mut View {
-        &mut self.views[view.index()]
+    /// The earliest access for a frame that goes before all data (a beacon) and is due at `due`.
+    pub(super) fn priority_access(&self, view: ViewId, due: Time) -> Time {
+        let untold = self.sensed_untold(view);
+        let busy_until = untold.map_or(Time::ZERO, |(_, until)| until);
+        self.views[view.index()].priority_access(due, busy_until)
+    }
+
+    /// How long the channel has been busy up to `now`, as a view sees it.
+    pub(super) fn usage(&self, view: ViewId, now: Time) -> ChannelTime {
+        let mut usage = self.views[view.index()].usage(now);
+        if let Some((since, _)) = self.sensed_untold(view) {
+            usage.busy += now.saturating_since(since);
+        }
+        usage
+    }
+
+    /// Since when the radios of a view have sensed a signal of which the view does not know yet,
+    /// and until when they will.
+    fn sensed_untold(&self, view: ViewId) -> Option<(Time, Time)> {
+        self.field.as_ref()?.sensed_untold(view)
     }
 
     pub(super) const fn neighbour_view(&self) -> ViewId {
@@ -149,15 +174,31 @@ impl Air {
             Transmitter::Neighbour => &self.reached_by_neighbours,
         };
         let mut clean = false;
+        self.decoded.clear();
         for reached in reached {
             let view = reached.view.index();
             let clean_here = self.views[view].end(ppdu, reached);
             clean |= clean_here && reached.view == receiver;
+            if ppdu.is_for_many && clean_here && reached.decodes {
+                self.decoded.push(reached.view);
+            }
             if reached.senses {
                 self.next_access.set(view, self.views[view].due());
             }
         }
         clean
+    }
+
+    /// Whether the last frame for many was decoded in a view.
+    pub(super) fn has_decoded(&self, view: ViewId) -> bool {
+        self.decoded.contains(&view)
+    }
+
+    /// The mean power in dBm with which a radio receives another; `None` if it does not, or without
+    /// received powers.
+    pub(super) fn received_dbm(&self, from: RadioId, to: RadioId) -> Option<f64> {
+        let milliwatts = self.field.as_ref()?.received_mw(from, to);
+        (milliwatts > 0.0).then(|| 10.0 * milliwatts.log10())
     }
 
     /// Finds out again when the first contender of a view may transmit: contenders have come, or

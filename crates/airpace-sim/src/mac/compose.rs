@@ -182,7 +182,7 @@ impl<P: Packet + Clone> Mac<P> {
         }
         if path.composes_ahead() {
             path.complete(flight.lane, self.rules.estimate(&flight.built));
-            if !done {
+            if !done && !path.lane(flight.lane).is_asleep() {
                 // As the hardware does, what was not answered is sent again before anything else.
                 let again = self.build(function, flight.lane, at, self.whole_txop(function));
                 if let Some(again) = again {

@@ -70,6 +70,9 @@ pub struct RadioConfig {
     pub max_amsdu: u32,
     /// PSDUs longer than this many bytes are preceded by RTS and CTS; `None` (default) for never.
     pub rts_threshold: Option<u32>,
+    /// Whether it is told of beacons and other management frames for everybody that it receives
+    /// (default no). Access points that answer probes, and stations that look for access points, do.
+    pub listens: bool,
     /// Key of the radio's random draws and, with that of the peer, of its links' draws (see
     /// [`crate::rng::key`]). `None` (default) uses its number, so that a radio added before it
     /// changes the draws.
@@ -116,6 +119,13 @@ pub struct LinkConfig {
     /// acknowledges it (10.3.6; default no). The receiver stands for the whole group. Give the link
     /// a non-HT rate, because group frames are not aggregated.
     pub group: bool,
+    /// The radios that a link with `group` leads to, each of which receives a frame or not. If there
+    /// are any, the receiver is the sender itself, to which the packets are to be addressed (default
+    /// none: the receiver stands for the group).
+    pub members: Vec<RadioId>,
+    /// Whether the ends need not hear each other at the beginning (default no): a station that moves
+    /// comes into range of further access points.
+    pub may_be_out_of_range: bool,
 }
 
 /// How MPDUs of a link are lost without collisions.
@@ -295,6 +305,7 @@ impl RadioConfig {
             max_duration: AmpduLimits::of(Standard::Vht).duration,
             max_amsdu: 0,
             rts_threshold: None,
+            listens: false,
             stream: None,
         }
     }
@@ -354,6 +365,8 @@ impl LinkConfig {
             quality: Quality::Loss(0.0),
             weight: DEFAULT_WEIGHT,
             group: false,
+            members: Vec::new(),
+            may_be_out_of_range: false,
         }
     }
 
@@ -362,8 +375,11 @@ impl LinkConfig {
         if let Some(&unknown) = [from, to].iter().find(|id| id.index() >= radios) {
             return Err(ConfigError::UnknownRadio(unknown));
         }
-        if from == to {
+        if (from == to) != (self.group && !self.members.is_empty()) {
             return Err(ConfigError::Loop(from));
+        }
+        if let Some(&unknown) = self.members.iter().find(|id| id.index() >= radios) {
+            return Err(ConfigError::UnknownRadio(unknown));
         }
         match self.quality {
             Quality::Loss(loss) if !(0.0..=1.0).contains(&loss) => {
@@ -414,7 +430,9 @@ impl MacConfig {
         for link in &self.links {
             link.validate(radios)?;
             let (from, to) = (link.from, link.to);
-            if !self.hearing.senses(from, to) || !self.hearing.senses(to, from) {
+            let must_hear = from != to && !link.may_be_out_of_range;
+            let senses = |from, to| self.hearing.senses(from, to);
+            if must_hear && !(senses(from, to) && senses(to, from)) {
                 return Err(ConfigError::Unheard { from, to });
             }
         }

@@ -21,6 +21,8 @@ pub(super) struct Contender {
     cw_max: u32,
     /// Contention window now.
     window: u32,
+    /// Whether it waits for the channel: what it had to send may have gone since.
+    is_waiting: bool,
     /// Count of idle slots at which the back-off has run down.
     expires: u64,
     /// The view of the channel in which it waits, and its counter there.
@@ -44,6 +46,7 @@ impl Contender {
             cw_min,
             cw_max: u32::from(edca.cw_max),
             window: cw_min,
+            is_waiting: false,
             expires: 0,
             view,
             counter: state.counter(edca.aifsn),
@@ -60,6 +63,9 @@ impl Contender {
 
     /// Something to send has come, and there was nothing before.
     pub(super) fn arrive(&mut self, now: Time, view: &mut View) {
+        if self.is_waiting {
+            return;
+        }
         if self.expires <= view.counted(self.counter, now) {
             // No back-off is pending. One is drawn if the channel is busy; else access follows at
             // the next slot boundary (10.23.2.4).
@@ -74,7 +80,13 @@ impl Contender {
 
     /// Waits for the channel with the back-off that is pending.
     pub(super) fn wait(&mut self, view: &mut View) {
+        self.is_waiting = true;
         view.wait(self.counter, self.expires, self.id);
+    }
+
+    /// It has won the channel.
+    pub(super) const fn win(&mut self) {
+        self.is_waiting = false;
     }
 
     /// Draws a new back-off after an exchange. The contention window falls back to its smallest
@@ -127,17 +139,21 @@ impl<P: Packet + Clone> Mac<P> {
         // Access functions of one radio stand next to each other, the highest priority last.
         winners.sort_unstable();
         for (index, &winner) in winners.iter().enumerate() {
+            if let ContenderId::Radio(function) = winner {
+                self.radios[function.radio.index()].contenders[function.category].win();
+            }
             match winner {
                 ContenderId::Neighbour(number) => self.transmit_neighbour(number, at),
-                ContenderId::Radio(function) if !yields(function, winners.get(index + 1)) => {
+                ContenderId::Radio(function) if !yields(function, &winners[index + 1..]) => {
                     self.transmit(function, at);
                 }
                 ContenderId::Radio(_) => {}
+                ContenderId::Management(radio) => self.transmit_management(radio, at),
             }
         }
         for (index, &winner) in winners.iter().enumerate() {
             if let ContenderId::Radio(function) = winner
-                && yields(function, winners.get(index + 1))
+                && yields(function, &winners[index + 1..])
             {
                 self.collide_internally(function, at);
             }
@@ -155,7 +171,7 @@ impl<P: Packet + Clone> Mac<P> {
         let spent = link.is_some_and(|link| self.count_unanswered(link));
         let contender = &mut self.radios[function.radio.index()].contenders[function.category];
         let view = contender.view();
-        contender.back_off(at, self.air.view(view), spent);
+        contender.back_off(at, self.air.view_mut(view), spent);
         contender.wait(self.air.view_mut(view));
         self.air.refresh(view);
     }
@@ -178,7 +194,7 @@ impl<P: Packet + Clone> Mac<P> {
         let radio = &mut self.radios[function.radio.index()];
         let contender = &mut radio.contenders[function.category];
         let view = contender.view();
-        contender.back_off(at, self.air.view(view), done);
+        contender.back_off(at, self.air.view_mut(view), done);
         if radio.paths[function.category].has_work() {
             contender.wait(self.air.view_mut(view));
         }
@@ -186,7 +202,11 @@ impl<P: Packet + Clone> Mac<P> {
     }
 }
 
-/// Whether `function` must leave the channel to the next of the winners: one of its own radio.
-fn yields(function: AccessFunctionId, next: Option<&ContenderId>) -> bool {
-    matches!(next, Some(ContenderId::Radio(next)) if next.radio == function.radio)
+/// Whether `function` must leave the channel to one of its own radio: to the next of the winners, or
+/// to its management frames, which are last.
+fn yields(function: AccessFunctionId, later: &[ContenderId]) -> bool {
+    let is_next =
+        matches!(later.first(), Some(ContenderId::Radio(next)) if next.radio == function.radio);
+    let is_managed = || later.contains(&ContenderId::Management(function.radio));
+    is_next || matches!(later.last(), Some(ContenderId::Management(_))) && is_managed()
 }

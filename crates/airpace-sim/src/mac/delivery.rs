@@ -50,10 +50,10 @@ impl Ending {
 
 /// Whose packets a frame carries.
 #[derive(Clone, Copy, Debug)]
-struct Address {
-    from: RadioId,
-    to: RadioId,
-    category: AccessCategory,
+pub(super) struct Address {
+    pub(super) from: RadioId,
+    pub(super) to: RadioId,
+    pub(super) category: AccessCategory,
 }
 
 /// A data frame that others overlap, as its receiver gets it.
@@ -92,6 +92,7 @@ impl<P: Packet + Clone> Mac<P> {
         let link = &mut self.links[flight.link.index()];
         let mut record = flight.record(exchange, link.from, link.to, self.next_ampdu);
         record.collided = match &self.air.field {
+            Some(_) if !link.members.is_empty() => false,
             Some(field) => field.is_disturbed(),
             None => !clean,
         };
@@ -105,7 +106,8 @@ impl<P: Packet + Clone> Mac<P> {
             to: record.to,
             category: record.category,
         };
-        let mut tell = |fate: Fate<P>| outputs.push_back(fate.output(at, address));
+        let group = self.group.of(link);
+        let mut tell = |fate: Fate<P>| fate.tell(at, address, group, outputs);
         link.receive(exchange.begun, flight.built.rate);
         let field = self.air.field.as_deref_mut();
         let mut overlapped = field.and_then(|field| Overlapped::of(field, exchange, flight, link));
@@ -165,7 +167,8 @@ impl<P: Packet + Clone> Mac<P> {
             category: function.category,
         };
         let outputs = &mut self.outputs;
-        let tell = |fate: Fate<P>| outputs.push_back(fate.output(known, address));
+        let group = self.group.of(link);
+        let tell = |fate: Fate<P>| fate.tell(known, address, group, outputs);
         // A group-addressed frame has one try.
         let tries = TryLimit {
             limit: if link.group {
@@ -224,7 +227,7 @@ impl<P: Packet + Clone> Mac<P> {
 
 impl<P> Fate<P> {
     /// What the caller is told of a packet.
-    fn output(self, at: Time, address: Address) -> Output<P> {
+    pub(super) fn output(self, at: Time, address: Address) -> Output<P> {
         let Address { from, to, category } = address;
         match self {
             Self::Heard { packet, reception } => Output::Heard {

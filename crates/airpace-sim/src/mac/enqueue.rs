@@ -82,9 +82,10 @@ impl<P: Packet + Clone> Mac<P> {
             data,
             control,
             beacons,
+            management,
         } = self.airtime(radio);
         let busy = self.channel(radio, now).busy;
-        let others = busy.saturating_sub(data + control + beacons);
+        let others = busy.saturating_sub(data + control + beacons + management);
         self.radios[radio.index()].paths[function.category].resize(now, others);
     }
 }

@@ -8,6 +8,7 @@ use super::delivery::Ending;
 use super::field::Content;
 use super::flight::Flight;
 use super::ids::{AccessFunctionId, Transmitter, ViewId};
+use super::management::ManagementKind;
 use crate::radio::RadioId;
 use airpace_core::packet::Packet;
 use airpace_units::Time;
@@ -36,6 +37,12 @@ pub(super) enum Work {
     Begins(Ppdu, Flight),
     /// The next exchange of the TXOP begins.
     NextBegins(Flight),
+    /// The management frame of this radio ends.
+    Management(RadioId),
+    /// The acknowledgement of `from`'s management frame begins.
+    ManagementAckBegins { from: RadioId, by: RadioId },
+    /// The same ends.
+    ManagementAck { from: RadioId, by: RadioId },
 }
 
 /// The PPDUs of an exchange.
@@ -53,7 +60,10 @@ pub(super) enum Ppdu {
 impl Exchange {
     /// Whether a PPDU begins next, rather than ends.
     pub(super) const fn begins(&self) -> bool {
-        matches!(self.work, Work::Begins(..) | Work::NextBegins(_))
+        matches!(
+            self.work,
+            Work::Begins(..) | Work::NextBegins(_) | Work::ManagementAckBegins { .. }
+        )
     }
 }
 
@@ -62,6 +72,9 @@ impl<P: Packet + Clone> Mac<P> {
     /// composes one now.
     pub(super) fn transmit(&mut self, function: AccessFunctionId, at: Time) {
         let radio = &mut self.radios[function.radio.index()];
+        if radio.is_away {
+            return radio.parked.push(function.category);
+        }
         let txop = radio.config.edca(function.category).txop;
         let path = &mut radio.paths[function.category];
         if let Some(flight) = path.take_request() {
@@ -151,6 +164,7 @@ impl<P: Packet + Clone> Mac<P> {
                 // Beacons are airtime alone: it does not matter who receives them.
                 let clean = self.end_ppdu(&exchange, Duration::ZERO, self.air.neighbour_view());
                 self.note_beacon(&exchange, radio, clean);
+                self.tell_listeners(&exchange, radio, ManagementKind::Beacon);
             }
             Work::Neighbour(number) => self.end_neighbour(&exchange, number),
             Work::Begins(ppdu, flight) => self.begin_ppdu(ppdu, flight, at),
@@ -160,6 +174,9 @@ impl<P: Packet + Clone> Mac<P> {
             Work::Ends(Ppdu::Request, flight) => self.end_request(&exchange, &flight),
             Work::Ends(Ppdu::Answer, flight) => self.end_answer(&exchange, &flight),
             Work::NextBegins(flight) => self.continue_txop(&flight, at),
+            Work::Management(radio) => self.end_management(&exchange, radio),
+            Work::ManagementAckBegins { from, by } => self.begin_management_ack(from, by, at),
+            Work::ManagementAck { from, .. } => self.end_management_ack(&exchange, from),
         }
     }
 
@@ -182,18 +199,27 @@ impl<P: Packet + Clone> Mac<P> {
     ) -> bool {
         let transmitter = match &exchange.work {
             Work::Neighbour(_) => Transmitter::Neighbour,
-            Work::Beacon(radio) => Transmitter::Radio(*radio),
+            Work::Beacon(radio) | Work::Management(radio) => Transmitter::Radio(*radio),
+            Work::ManagementAckBegins { by, .. } | Work::ManagementAck { by, .. } => {
+                Transmitter::Radio(*by)
+            }
             Work::Ends(ppdu, flight) | Work::Begins(ppdu, flight) => {
                 Transmitter::Radio(self.transmitter(*ppdu, flight))
             }
             Work::NextBegins(flight) => Transmitter::Radio(flight.function.radio),
+        };
+        let is_for_many = match &exchange.work {
+            Work::Beacon(_) | Work::Management(_) => !self.listeners.is_empty(),
+            Work::Ends(Ppdu::Data, flight) => !self.links[flight.link.index()].members.is_empty(),
+            _ => false,
         };
         let ppdu = EndingPpdu {
             transmitter,
             begun: exchange.begun,
             end: exchange.at,
             announced,
-            is_data: matches!(exchange.work, Work::Ends(Ppdu::Data, _)),
+            is_data: matches!(exchange.work, Work::Ends(Ppdu::Data, _)) && !is_for_many,
+            is_for_many,
         };
         self.air.end_ppdu(&ppdu, receiver)
     }
@@ -207,17 +233,24 @@ impl<P: Packet + Clone> Mac<P> {
         )
     }
 
+    /// Whether the receiver of a frame is on the channel and listens to its sender.
+    fn is_there(&self, flight: &Flight) -> bool {
+        let link = &self.links[flight.link.index()];
+        !link.is_deaf && !self.radios[link.to.index()].is_away
+    }
+
     fn end_rts(&mut self, exchange: &Exchange, mut flight: Flight) {
         let (_, receiver) = self.views_of(&flight);
         let (sifs, cts) = (self.rules.medium.sifs(), self.rules.cts(flight.built.rate));
-        let reserved = self.air.view(receiver).is_reserved(exchange.at);
+        let reserved = self.air.view_mut(receiver).is_reserved(exchange.at);
         // Radios that notice no data after the RTS may reset their NAV after this time (10.3.2.4).
         // Those that do hear it learn of the rest of the exchange from its header.
         let announced = 2 * sifs + cts + RX_START_DELAY + 2 * self.rules.medium.slot();
         let clean = self.end_ppdu(exchange, announced, receiver);
         let rts = exchange.at.since(exchange.begun);
         // The receiver answers if its NAV allows it and the channel is idle (10.3.2.9).
-        if clean && !reserved && !self.air.view(receiver).is_sensing() {
+        let is_there = self.is_there(&flight);
+        if clean && is_there && !reserved && !self.air.view_mut(receiver).is_sensing() {
             flight.protection = rts + cts + 2 * sifs;
             self.note_control(ControlKind::Rts, &flight, exchange.begun);
             self.after_sifs(exchange.at, Work::Begins(Ppdu::Cts, flight));
@@ -255,7 +288,8 @@ impl<P: Packet + Clone> Mac<P> {
         let (_, receiver) = self.views_of(flight);
         let answer = self.rules.medium.sifs() + flight.built.response;
         let clean = self.end_ppdu(exchange, answer, receiver);
-        let decoded = self.receive(exchange, flight, clean);
+        let is_there = self.is_there(flight);
+        let decoded = self.receive(exchange, flight, clean && is_there);
         self.air
             .end_reception(receiver, exchange.at, answer, decoded > 0);
         if decoded == 0 {
@@ -272,7 +306,7 @@ impl<P: Packet + Clone> Mac<P> {
         let function = flight.function;
         let request = self.rules.request(flight.built.rate);
         self.radios[function.radio.index()].paths[function.category].charge(flight.lane, request);
-        if self.end_ppdu(exchange, answer, receiver) {
+        if self.end_ppdu(exchange, answer, receiver) && self.is_there(flight) {
             let start = self.request_start(flight);
             let kind = ControlKind::BlockAckRequest { start };
             self.note_control(kind, flight, exchange.begun);
@@ -314,10 +348,16 @@ impl<P: Packet + Clone> Mac<P> {
     /// neither repeats it nor widens its contention window (10.3.6).
     fn end_group_frame(&mut self, exchange: &Exchange, flight: &Flight) {
         let (_, receiver) = self.views_of(flight);
-        let clean = self.end_ppdu(exchange, Duration::ZERO, receiver);
-        let decoded = self.receive(exchange, flight, clean);
-        self.air
-            .end_reception(receiver, exchange.at, Duration::ZERO, decoded > 0);
+        if self.links[flight.link.index()].members.is_empty() {
+            let clean = self.end_ppdu(exchange, Duration::ZERO, receiver);
+            let decoded = self.receive(exchange, flight, clean);
+            self.air
+                .end_reception(receiver, exchange.at, Duration::ZERO, decoded > 0);
+        } else {
+            self.end_ppdu(exchange, Duration::ZERO, self.air.neighbour_view());
+            self.find_group(exchange, flight);
+            self.receive(exchange, flight, true);
+        }
         self.conclude(
             flight,
             Ending {

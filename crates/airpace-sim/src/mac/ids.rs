@@ -29,6 +29,9 @@ pub(super) enum ContenderId {
     Radio(AccessFunctionId),
     /// A transmitter of another network, by the number that it got when it came.
     Neighbour(u32),
+    /// A radio, for its management frames. They stand behind all others, because they go before
+    /// the data of their radio.
+    Management(RadioId),
 }
 
 /// Whoever transmits.

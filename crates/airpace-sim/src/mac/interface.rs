@@ -1,6 +1,6 @@
 //! What goes into the MAC and what comes out of it.
 
-use super::{Neighbours, Quality, RadioId};
+use super::{ManagementFrame, Neighbours, Quality, RadioId};
 use crate::radio::PairPowers;
 use airpace_core::meter::{self, FrameHints};
 use airpace_core::phy::{AccessCategory, TxRate};
@@ -55,6 +55,51 @@ pub enum Input<P> {
     },
     /// Neighbouring networks come, change or go.
     SetNeighbours(Neighbours),
+    /// A radio is given a management frame to send. What becomes of it,
+    /// [`super::Mac::poll_management`] tells.
+    Manage {
+        /// The sender.
+        from: RadioId,
+        /// The frame.
+        frame: ManagementFrame,
+    },
+    /// A radio leaves the channel for another one, or comes back. While it is away it receives
+    /// nothing and begins no exchange; one that has begun goes on.
+    SetAway {
+        /// The radio.
+        radio: RadioId,
+        /// Whether it is away from now on.
+        is_away: bool,
+    },
+    /// A radio keeps its packets for another one, because that one sleeps, or sends them again
+    /// (power save, 11.2.3).
+    SetAsleep {
+        /// The radio that keeps its packets.
+        from: RadioId,
+        /// The one that sleeps.
+        to: RadioId,
+        /// Whether it sleeps from now on.
+        asleep: bool,
+    },
+    /// A radio receives nothing more of another one, because it has left that one for a third, or
+    /// receives it again.
+    SetDeaf {
+        /// The other one.
+        from: RadioId,
+        /// The radio.
+        to: RadioId,
+        /// Whether it receives nothing from now on.
+        is_deaf: bool,
+    },
+    /// An association ends or begins: a radio drops what it holds for another one, and block-ack
+    /// agreement and sequence numbers begin anew. A frame that is on the air is dropped with what is
+    /// not acknowledged of it.
+    Forget {
+        /// The sender.
+        from: RadioId,
+        /// The receiver.
+        to: RadioId,
+    },
     /// A radio has moved. Without [`super::Hearing::Powers`] nothing changes: who hears whom is
     /// fixed. What is on the air is received with the new powers from now on.
     SetPowers {
@@ -131,6 +176,8 @@ pub enum DropReason {
     RetryLimit,
     /// There is no link between these radios in this direction.
     UnknownLink,
+    /// It was for a group, and a member did not receive it ([`super::LinkConfig::members`]).
+    Missed,
 }
 
 impl FrameRecord {

@@ -19,6 +19,10 @@ pub(super) struct Link {
     pub(super) weight: u16,
     /// Whether its frames are group-addressed, so that nobody acknowledges them.
     pub(super) group: bool,
+    /// The members of the group, if its frames are received by each.
+    pub(super) members: Vec<RadioId>,
+    /// Whether its receiver has left its sender for another one.
+    pub(super) is_deaf: bool,
     /// Frames in a row without an answer.
     pub(super) unanswered: u8,
     quality: Quality,
@@ -60,6 +64,8 @@ impl Link {
             quality,
             weight,
             group,
+            members,
+            ..
         } = config;
         adaptation.set_snr(f64::INFINITY);
         let rate = adaptation.best();
@@ -69,6 +75,8 @@ impl Link {
             adaptation,
             weight,
             group,
+            members,
+            is_deaf: false,
             unanswered: 0,
             quality: clamped(quality),
             losses,
@@ -127,6 +135,11 @@ impl Link {
                 bytes
             }
         }
+    }
+
+    /// Whether its errors follow from its signal-to-noise ratio.
+    pub(super) const fn is_noisy(&self) -> bool {
+        matches!(self.quality, Quality::Noise(_))
     }
 
     /// Whether its frames carry a single MPDU each, because its standard has no aggregation.

@@ -14,10 +14,13 @@
 //! one in a cell whose radios are all in range; by powers each radio has a view of its own. A
 //! frame's packets are handed over together, at the end of its PPDU.
 //!
-//! Group-addressed frames go over links of their own ([`LinkConfig::group`]), whose receiver stands
-//! for the group: each is sent once and not acknowledged.
+//! Group-addressed frames go over links of their own ([`LinkConfig::group`]): each is sent once and
+//! not acknowledged. Their receiver stands for the group, or each of its members
+//! ([`LinkConfig::members`]) receives them or not. Management frames ([`Input::Manage`]) go before
+//! the data of their radio; radios may leave the channel for a while, and keep packets for others
+//! that sleep.
 //!
-//! Not modelled: polling, power save, fragments, protection of legacy networks by
+//! Not modelled: polling, fragments, protection of legacy networks by
 //! CTS-to-self, and the recovery of a failed exchange within its TXOP (a back-off follows). After a
 //! frame without an answer all radios of one view wait for the same time, whether they sent it (a
 //! sender's timeout is a slot or two longer or shorter) or not.
@@ -62,6 +65,7 @@
 
 mod agenda;
 mod air;
+mod away;
 mod cell;
 mod compose;
 mod config;
@@ -75,9 +79,11 @@ mod exchange;
 mod field;
 mod flight;
 mod frame;
+mod group;
 mod ids;
 mod interface;
 mod link;
+mod management;
 mod neighbours;
 mod path;
 mod radio;
@@ -97,6 +103,7 @@ pub use config::{
 pub use control::{ControlKind, ControlRecord};
 pub use datagram::Datagram;
 pub use interface::{Direction, DropReason, FrameRecord, Input, Mpdu, Output};
+pub use management::{ManagementEvent, ManagementFrame, ManagementKind};
 pub use path::{
     CustomQueues, Driver, DriverRules, PacketStore, PathConfig, Qdisc, QueueFactory, QueueLimit,
     QueueScope, QueueSite, QueuedPacket, Queues, Schedule, Scheme, TransmitQueue,
@@ -111,8 +118,10 @@ use airpace_units::Time;
 use core::time::Duration;
 use exchange::Exchange;
 use frame::Rules;
+use group::GroupReception;
 use ids::{ContenderId, LinkId};
 use link::Link;
+use management::Manager;
 use neighbours::Neighbourhood;
 use radio::Radio;
 use std::collections::VecDeque;
@@ -126,6 +135,8 @@ pub struct RadioAirtime {
     pub control: Duration,
     /// Beacons.
     pub beacons: Duration,
+    /// Probes, authentication, association, and null frames.
+    pub management: Duration,
 }
 
 /// Radios and the medium that they share. See the [module's documentation](self).
@@ -151,6 +162,13 @@ pub struct Mac<P> {
     outputs: VecDeque<Output<P>>,
     /// Control frames and beacons, if they are to be reported.
     controls: VecDeque<ControlRecord>,
+    /// The radios that listen to frames for everybody.
+    listeners: Vec<RadioId>,
+    /// By radio, what it has to send of management frames, once it was given any.
+    managers: Vec<Option<Box<Manager>>>,
+    managed: VecDeque<ManagementEvent>,
+    /// Who has received the last frame for a group.
+    group: GroupReception,
 }
 
 impl<P: Packet + Clone> Mac<P> {
@@ -187,6 +205,10 @@ impl<P: Packet + Clone> Mac<P> {
             next_ampdu: 0,
             outputs: VecDeque::new(),
             controls: VecDeque::new(),
+            listeners: Vec::new(),
+            managers: Vec::new(),
+            managed: VecDeque::new(),
+            group: GroupReception::default(),
         };
         for (radio, view) in config.radios.into_iter().zip(views) {
             let id = RadioId::from_index(mac.radios.len());
@@ -198,6 +220,9 @@ impl<P: Packet + Clone> Mac<P> {
                     interval: beacon.interval,
                     airtime: beacon.airtime,
                 });
+            }
+            if radio.listens {
+                mac.listeners.push(id);
             }
             let state = mac.air.view_mut(view);
             mac.radios.push(Radio::new(id, radio, view, state, seed));
@@ -248,6 +273,15 @@ impl<P: Packet + Clone> Mac<P> {
                 }
             }
             Input::SetNeighbours(neighbours) => self.set_neighbours(now, neighbours),
+            Input::Manage { from, frame } => self.manage(now, from, frame),
+            Input::SetAway { radio, is_away } => self.set_away(now, radio, is_away),
+            Input::SetAsleep { from, to, asleep } => self.set_asleep(now, from, to, asleep),
+            Input::SetDeaf { from, to, is_deaf } => {
+                if let Some(link) = self.link_mut(from, to) {
+                    link.is_deaf = is_deaf;
+                }
+            }
+            Input::Forget { from, to } => self.forget(now, from, to),
             Input::SetPowers { radio, pairs } => {
                 self.air.set_powers(now, radio, &pairs);
                 self.next = self.find_next();
@@ -314,7 +348,7 @@ impl<P: Packet + Clone> Mac<P> {
     pub fn channel(&self, radio: RadioId, now: Time) -> ChannelTime {
         let radio = self.radios.get(radio.index());
         radio.map_or_else(ChannelTime::default, |radio| {
-            self.air.view(radio.view).usage(now)
+            self.air.usage(radio.view, now)
         })
     }
 

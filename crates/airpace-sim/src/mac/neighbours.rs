@@ -28,7 +28,7 @@ impl<P: Packet + Clone> Mac<P> {
         let present = &mut self.neighbours.contenders;
         present.truncate(count);
         let stays = |id: ContenderId| match id {
-            ContenderId::Radio(_) => true,
+            ContenderId::Radio(_) | ContenderId::Management(_) => true,
             ContenderId::Neighbour(_) => present.iter().any(|contender| contender.id() == id),
         };
         self.air.view_mut(view).retain(stays);
@@ -71,7 +71,7 @@ impl<P: Packet + Clone> Mac<P> {
         let mut present = self.neighbours.contenders.iter_mut();
         // It may have left by now.
         if let Some(contender) = present.find(|contender| contender.id() == id) {
-            contender.back_off(exchange.at, self.air.view(view), clean);
+            contender.back_off(exchange.at, self.air.view_mut(view), clean);
             contender.wait(self.air.view_mut(view));
             self.air.refresh(view);
         }

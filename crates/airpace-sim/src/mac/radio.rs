@@ -22,6 +22,10 @@ pub(super) struct Radio<P> {
     pub(super) paths: TransmitPaths<P>,
     /// Time that it has transmitted.
     pub(super) airtime: RadioAirtime,
+    /// Whether it is on another channel: it receives nothing, and begins no exchange.
+    pub(super) is_away: bool,
+    /// The access functions that won this channel while it was away.
+    pub(super) parked: Vec<AccessCategory>,
     /// By receiver.
     peers: Row<Peer>,
 }
@@ -57,6 +61,8 @@ impl<P: Packet + Clone> Radio<P> {
             contenders,
             paths: TransmitPaths::new(&config),
             airtime: RadioAirtime::default(),
+            is_away: false,
+            parked: Vec::new(),
             peers: Row::default(),
             config,
         }

@@ -2,6 +2,7 @@ mod air;
 mod custom;
 mod driver;
 mod field;
+mod management;
 mod paths;
 mod random;
 

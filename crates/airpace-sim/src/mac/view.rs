@@ -2,6 +2,7 @@
 //! it.
 
 use super::air::{EndingPpdu, Reached};
+use super::field::Heard;
 use super::ids::ContenderId;
 use airpace_core::phy::{ACK_BYTES, Medium};
 use airpace_units::Time;
@@ -159,9 +160,10 @@ impl View {
     }
 
     /// The earliest access for a frame that goes before all data (a beacon) and is due at `due`:
-    /// after one PIFS of idle time.
-    pub(super) fn priority_access(&self, due: Time) -> Time {
-        due.max(self.idle_since + self.spacing.sifs + self.spacing.slot)
+    /// after one PIFS of idle time, which begins at `busy_until` at the earliest.
+    pub(super) fn priority_access(&self, due: Time, busy_until: Time) -> Time {
+        let idle_since = self.idle_since.max(busy_until);
+        due.max(idle_since + self.spacing.sifs + self.spacing.slot)
     }
 
     /// A transmission begins and will last until `end`.
@@ -222,6 +224,33 @@ impl View {
     pub(super) fn reserve(&mut self, until: Time) {
         self.reserved_until = self.reserved_until.max(until);
         self.find_idle();
+    }
+
+    /// A transmission that was sensed alone from `noticed` to `at` has ended, of which a radio has
+    /// `heard` that its exchange goes on until `reserved`: the same as beginning to sense it, making
+    /// something of it, and ceasing to sense it, one after the other.
+    #[inline]
+    pub(super) fn pass_over(&mut self, noticed: Time, at: Time, heard: Heard, reserved: Time) {
+        self.count_slots(noticed);
+        self.busy_ns += ns_since(at, noticed);
+        self.busy_until = at;
+        match heard {
+            Heard::Nothing => {}
+            Heard::Undecoded => {
+                let extended = Time::from_nanos(at.as_nanos() + self.eifs_ns);
+                self.extended_until = self.extended_until.max(extended);
+            }
+            Heard::Decoded => {
+                self.extended_until = at;
+                self.reserved_until = self.reserved_until.max(reserved);
+            }
+        }
+        self.find_idle();
+    }
+
+    /// Whether any contender waits for the channel.
+    pub(super) const fn is_waited_for(&self) -> bool {
+        self.waiting > 0
     }
 
     fn find_idle(&mut self) {

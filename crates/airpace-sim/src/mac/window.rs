@@ -353,6 +353,29 @@ impl<P: Packet + Clone> Window<P> {
         }
     }
 
+    /// The association with the receiver is over: gives up what is in no frame, and what is in one
+    /// when that has ended. Returns the packets with which the sender is done. If nothing is left
+    /// sequence numbers begin anew.
+    pub(super) fn abandon(&mut self, tell: impl FnMut(Fate<P>)) -> usize {
+        let mut packets = 0;
+        for entry in &mut self.entries {
+            match entry.state {
+                SenderState::Due => {
+                    entry.state = SenderState::Settled;
+                    packets += usize::from(entry.packets);
+                }
+                SenderState::Framed(_) => entry.tries = u8::MAX,
+                SenderState::Settled => {}
+            }
+        }
+        self.due = 0;
+        self.release(tell);
+        if self.entries.is_empty() {
+            self.head = 0;
+        }
+        packets
+    }
+
     /// Hands over what is in order at the receiver, reports what its sender has given up, and
     /// forgets MPDUs with which both are done.
     pub(super) fn release(&mut self, mut tell: impl FnMut(Fate<P>)) {

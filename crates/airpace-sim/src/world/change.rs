@@ -1,7 +1,7 @@
 //! Changes of the network while it runs.
 
 use super::{Change, NodeId, Parcel, World};
-use crate::mac::{Input, PairPowers, RadioId};
+use crate::mac::{Input, PairPowers, Quality, RadioId};
 
 impl World {
     /// Applies a change of the configuration whose time has come.
@@ -17,6 +17,11 @@ impl World {
                     quality: quality.clone(),
                 });
             }
+            Change::LinkQuality {
+                channel,
+                ends,
+                quality,
+            } => self.change_link(channel, ends, &quality),
             Change::Powers {
                 channel,
                 node,
@@ -52,6 +57,25 @@ impl World {
                     channel.handle(self.now, input(from, to));
                 }
             }
+        }
+    }
+
+    /// Changes the quality of the links between two nodes.
+    fn change_link(&mut self, channel: usize, ends: [NodeId; 2], quality: &Quality) {
+        let Some(channel) = self.channels.get_mut(channel) else {
+            return;
+        };
+        let radio_of = |node| channel.nodes.iter().position(|&other| other == node);
+        let [Some(a), Some(b)] = ends.map(radio_of) else {
+            return;
+        };
+        for (from, to) in [(a, b), (b, a)] {
+            let input = Input::SetQuality {
+                from: RadioId::from_index(from),
+                to: RadioId::from_index(to),
+                quality: quality.clone(),
+            };
+            channel.handle(self.now, input);
         }
     }
 

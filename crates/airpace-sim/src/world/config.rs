@@ -1,6 +1,6 @@
 //! The configuration of a simulated network.
 
-use super::WorldError;
+use super::{RoamingConfig, WorldError};
 use crate::mac::{MacConfig, Neighbours, PairPowers, Quality};
 use crate::traffic::web::BrowserConfig;
 use crate::traffic::{PingConfig, Rate, SourceConfig, VoipSinkConfig};
@@ -30,6 +30,7 @@ impl WorldConfig {
             routes: Vec::new(),
             flows: Vec::new(),
             proxies: Vec::new(),
+            roaming: Vec::new(),
             changes: Vec::new(),
             record: Record::default(),
         }
@@ -44,6 +45,16 @@ impl WorldConfig {
         }
         if self.slot.is_some_and(|slot| slot.is_zero()) {
             return Err(WorldError::Zero { what: "the slot" });
+        }
+        let stations = self.roaming.iter().map(|roaming| roaming.station);
+        let access_points = self
+            .roaming
+            .iter()
+            .flat_map(|roaming| &roaming.access_points);
+        for node in stations.chain(access_points.map(|access_point| access_point.node)) {
+            if node.0 >= self.nodes {
+                return Err(WorldError::UnknownNode { node });
+            }
         }
         for node in self.flows.iter().flat_map(|flow| [flow.from, flow.to]) {
             if node.0 >= self.nodes {
@@ -86,6 +97,8 @@ pub struct WorldConfig {
     pub flows: Vec<FlowConfig>,
     /// Proxies that pace stations.
     pub proxies: Vec<ProxyConfig>,
+    /// Stations that go from one access point to another.
+    pub roaming: Vec<RoamingConfig>,
     /// Changes in the course of the run.
     pub changes: Vec<(Time, Change)>,
     /// What is recorded besides the summary.
@@ -163,6 +176,11 @@ impl FlowConfig {
 pub enum Traffic {
     /// UDP from an open-loop source. Its own start and stop are ignored: those of the flow count.
     Udp(SourceConfig),
+    /// UDP from an open-loop source to all stations of the access point `to`, which may be `from`,
+    /// too. On the air each packet is sent once, by the link of its radio to itself (see
+    /// [`crate::mac::LinkConfig::members`]). Counts are those of the copies for the stations: each
+    /// has it or misses it. Its own start and stop are ignored.
+    Multicast(SourceConfig),
     /// One direction of a G.711 call.
     Voip(VoipSinkConfig),
     /// A TCP connection that carries data from `from` to `to`.
@@ -206,6 +224,10 @@ pub struct ProxyConfig {
     pub at: NodeId,
     /// Its stations.
     pub stations: Vec<NodeId>,
+    /// The access point whose medium it paces: of its stations those that are associated with that
+    /// one. Several proxies may stand at a node if they pace different ones. `None` (default): all of
+    /// its stations share one medium, wherever they are.
+    pub medium: Option<NodeId>,
     /// Stations that join only at a later time. Until then they send no reports, the law does not
     /// know them, and packets for them bypass the proxy.
     pub joins: Vec<(NodeId, Time)>,
@@ -265,6 +287,7 @@ impl ProxyConfig {
         Self {
             at,
             stations,
+            medium: None,
             joins: Vec::new(),
             unmonitored: Vec::new(),
             agents: Vec::new(),
@@ -332,6 +355,15 @@ pub enum Change {
     Rate(NodeId, TxRate),
     /// How MPDUs are lost on the links from and to a node.
     Quality(NodeId, Quality),
+    /// How MPDUs are lost on the links of a channel between two nodes, both ways.
+    LinkQuality {
+        /// Index of the channel.
+        channel: usize,
+        /// The nodes.
+        ends: [NodeId; 2],
+        /// How they are lost.
+        quality: Quality,
+    },
     /// A node has moved: what its radio on a channel and the others there receive of each other.
     /// Without [`crate::mac::Hearing::Powers`] it changes nothing; how its own MPDUs are lost is
     /// changed by `Quality`.

@@ -24,9 +24,11 @@ pub(super) enum Class {
     Proxy,
     /// A flow must be polled.
     Flow,
+    /// A roaming station waits no longer.
+    Roaming,
 }
 
-const CLASSES: [Class; 8] = [
+const CLASSES: [Class; 9] = [
     Class::Change,
     Class::Slot,
     Class::Join,
@@ -35,6 +37,7 @@ const CLASSES: [Class; 8] = [
     Class::Wire,
     Class::Proxy,
     Class::Flow,
+    Class::Roaming,
 ];
 
 /// An event: when it happens, its kind, and which flow, wire or other part it concerns.

@@ -16,6 +16,7 @@ mod outcome;
 mod parcel;
 mod proxy;
 mod record;
+mod roaming;
 mod route;
 mod slots;
 mod statistics;
@@ -35,10 +36,11 @@ pub use proxy::{ModeChange, ProxySlot};
 pub use record::{
     MpduRecord, PacketOnAir, PacketRecord, PassingHeader, PassingRecord, TransportOnAir,
 };
+pub use roaming::{AccessPointOnChannel, HandOver, RoamingConfig, RoamingRules};
 pub use slots::{LinkSlot, NodeSlot, SlotRecord};
 pub use statistics::{DirectionCounts, FlowCounts, LinkCounts, Loss, Losses, WindowedLevel};
 
-use crate::mac::{Input, Output};
+use crate::mac::{Input, Output, RadioId};
 use air::{Channel, channels};
 use airpace_units::Time;
 use event::{Agenda, Class, Event};
@@ -46,6 +48,7 @@ use flow::{Flow, flows};
 use parcel::Payload;
 use proxy::{PacedBy, ProxyNode};
 use record::Recorded;
+use roaming::Roamer;
 use route::{Hop, Routes};
 use slots::SlotSeries;
 use wire::Lane;
@@ -66,6 +69,10 @@ pub struct World {
     routes: Routes,
     flows: Vec<Flow>,
     proxies: Vec<ProxyNode>,
+    roamers: Vec<Roamer>,
+    hand_overs: Vec<HandOver>,
+    /// Whether any flow goes to all stations of an access point.
+    has_multicast: bool,
     /// What paces each node, if a proxy does.
     paced_by: Vec<Option<PacedBy>>,
     changes: Vec<Change>,
@@ -82,7 +89,9 @@ impl World {
     /// The configuration is invalid.
     pub fn new(config: WorldConfig) -> Result<Self, WorldError> {
         config.validate()?;
-        let routes = Routes::new(&config)?;
+        let roamers = roaming::roamers(&config)?;
+        let mut routes = Routes::new(&config)?;
+        roaming::attach(&roamers, &mut routes);
         routes.check(&config)?;
         let begin = Time::ZERO.saturating_add(config.warm_up);
         let mut world = Self {
@@ -96,6 +105,10 @@ impl World {
             routes,
             flows: flows(&config.flows, &config.keys, config.seed, begin)?,
             proxies: Vec::new(),
+            roamers,
+            hand_overs: Vec::new(),
+            has_multicast: (config.flows.iter())
+                .any(|flow| matches!(flow.traffic, Traffic::Multicast(_))),
             paced_by: vec![None; config.nodes as usize],
             changes: Vec::new(),
             slots: config
@@ -107,6 +120,7 @@ impl World {
         };
         world.add_proxies(config.proxies, &config.keys, config.seed)?;
         world.schedule(config.changes);
+        world.start_roaming();
         Ok(world)
     }
 
@@ -212,6 +226,7 @@ impl World {
             Class::ReportLoad => self.send_report_load(index),
             Class::Wire => self.receive_from_wire(index),
             Class::Proxy => self.wake_proxy(index),
+            Class::Roaming => self.wake_roamer(index),
             Class::Flow => {
                 if self.flows[index].alarm.ring(at) {
                     self.attend(index);
@@ -259,8 +274,54 @@ impl World {
                 }
                 self.record_controls(index);
                 self.overhear_answer(index);
+                if !self.roamers.is_empty() {
+                    busy |= self.settle_management(index);
+                }
             }
         }
+    }
+
+    /// Whether a packet goes to all stations of an access point.
+    fn is_multicast(&self, parcel: &Parcel) -> bool {
+        if !self.has_multicast {
+            return false;
+        }
+        let flow = self.flows.get(parcel.flow as usize);
+        flow.is_some_and(Flow::is_multicast)
+    }
+
+    /// Counts a copy of a multicast packet; the first one stands for the packet itself.
+    fn count_copy(&mut self, parcel: &Parcel) {
+        if self.has_multicast
+            && let Some(flow) = self.flows.get_mut(parcel.flow as usize)
+            && flow.is_multicast()
+            && flow.on_copy(self.now, parcel)
+        {
+            self.totals.sent += 1;
+        }
+    }
+
+    /// Sends a multicast packet that has reached its access point to the stations there.
+    fn send_to_group(&mut self, node: NodeId, mut parcel: Parcel) {
+        let place = |nodes: &[NodeId]| nodes.iter().position(|&other| other == node);
+        let on_air = self.channels.iter().position(|channel| {
+            let radio = place(&channel.nodes).map(RadioId::from_index);
+            radio.is_some_and(|radio| channel.links.pairs().any(|pair| pair == (radio, radio)))
+        });
+        let Some(index) = on_air else {
+            return self.lose(Loss::NoRoute, parcel);
+        };
+        let channel = &mut self.channels[index];
+        let radio = place(&channel.nodes)
+            .map(RadioId::from_index)
+            .unwrap_or_default();
+        parcel.queued = self.now;
+        let input = Input::Send {
+            from: radio,
+            to: radio,
+            packet: parcel,
+        };
+        channel.handle(self.now, input);
     }
 
     fn on_output(&mut self, index: usize, output: Output<Parcel>) {
@@ -288,6 +349,9 @@ impl World {
                     }
                 }
                 self.overhear_mpdu(index, &mpdu, packet.bytes);
+                if self.is_multicast(&packet) {
+                    return;
+                }
                 let channel = &mut self.channels[index];
                 let node = channel.nodes[mpdu.to.index()];
                 // The station's monitor interface shows what its proxy's agent counts.
@@ -313,10 +377,20 @@ impl World {
                     channel.links.on_delivered(mpdu.from, mpdu.to, wait);
                 }
                 let [from, node] = [mpdu.from, mpdu.to].map(|radio| channel.nodes[radio.index()]);
+                if self.is_multicast(&packet) {
+                    self.count_copy(&packet);
+                    return self.arrive(packet);
+                }
                 self.count_uplink(from, packet.bytes);
                 self.deliver(node, packet);
             }
-            Output::Dropped { reason, packet, .. } => self.lose(Loss::from(reason), packet),
+            Output::Dropped { reason, packet, .. } => {
+                let loss = Loss::from(reason);
+                if loss == Loss::Missed {
+                    self.count_copy(&packet);
+                }
+                self.lose(loss, packet);
+            }
         }
     }
 
@@ -347,6 +421,14 @@ impl World {
         if let Payload::Report(packet) = parcel.payload {
             return self.receive_report(*packet);
         }
+        if self.is_multicast(&parcel) {
+            return self.send_to_group(node, parcel);
+        }
+        self.arrive(parcel);
+    }
+
+    /// A packet has arrived at the end of its flow.
+    fn arrive(&mut self, parcel: Parcel) {
         self.totals.delivered += 1;
         let index = parcel.flow as usize;
         self.record_arrival(&parcel);
@@ -357,6 +439,9 @@ impl World {
 
     /// Forwards a packet from `node`: into the proxy that runs there, or to the next hop.
     fn forward(&mut self, node: NodeId, parcel: Parcel) {
+        if parcel.to == node && self.is_multicast(&parcel) {
+            return self.send_to_group(node, parcel);
+        }
         // A packet with a tunnel header has passed the proxy already.
         if parcel.tunnel.is_none()
             && let Some(PacedBy { proxy, station }) = self.paced_by[parcel.to.0 as usize]
@@ -389,6 +474,7 @@ impl World {
                 self.leave_source(&mut parcel);
                 self.send_on_wire(wire, forward, parcel);
             }
+            None if self.is_alone(node) => self.lose(Loss::Roaming, parcel),
             None => self.lose(Loss::NoRoute, parcel),
         }
     }

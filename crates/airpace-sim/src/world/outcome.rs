@@ -5,7 +5,7 @@ use super::flow::Details;
 use super::proxy::{ModeChange, ProxySlot};
 use super::slots::SlotRecord;
 use super::statistics::{FlowCounts, LinkCounts};
-use super::{MpduRecord, PacketOnAir, PacketRecord, PassingRecord, World};
+use super::{HandOver, MpduRecord, PacketOnAir, PacketRecord, PassingRecord, World};
 use crate::mac::{ControlRecord, FrameRecord, RadioId};
 use crate::traffic::DelaySummary;
 use core::time::Duration;
@@ -30,6 +30,8 @@ pub struct Outcome {
     pub decisions: Vec<Vec<ProxySlot>>,
     /// What each proxy's law made of the medium, in the order of the configuration.
     pub proxies: Vec<ProxySummary>,
+    /// The hand-overs of roaming stations in the whole run, in order of time.
+    pub hand_overs: Vec<HandOver>,
     /// The changes of mode of each proxy's stations, in order of time.
     pub modes: Vec<Vec<ModeChange>>,
     /// The frames, if they were recorded: index of the channel and frame.
@@ -159,6 +161,7 @@ impl World {
             slots,
             decisions,
             proxies,
+            hand_overs: core::mem::take(&mut self.hand_overs),
             modes,
             frames: core::mem::take(&mut self.recorded.frames),
             packets: core::mem::take(&mut self.recorded.packets),

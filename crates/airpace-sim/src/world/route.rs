@@ -1,6 +1,6 @@
 //! Routes: the next hop of a packet.
 
-use super::{FlowConfig, NodeId, RouteConfig, WireConfig, WorldConfig, WorldError};
+use super::{FlowConfig, NodeId, RouteConfig, Traffic, WireConfig, WorldConfig, WorldError};
 use crate::mac::RadioId;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::OnceLock;
@@ -56,6 +56,17 @@ pub(super) struct Routes {
     radios: Vec<Vec<NodeId>>,
 }
 
+/// A station, by radio, at an access point.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Attachment {
+    /// The access point.
+    pub(super) to: NodeId,
+    pub(super) channel: u32,
+    /// Its radio, and that of the station.
+    pub(super) radio: RadioId,
+    pub(super) own: RadioId,
+}
+
 /// Where a node is.
 #[derive(Clone, Copy, Debug)]
 enum Place {
@@ -74,14 +85,20 @@ impl Routes {
     /// Shortest paths by number of hops; among equals the link that comes first in the
     /// configuration. The configured routes override them.
     pub(super) fn new(config: &WorldConfig) -> Result<Self, WorldError> {
-        let edges = edges(config)?;
+        let mut edges = edges(config)?;
+        let roaming = &config.roaming;
+        let roams = |node: NodeId| roaming.iter().any(|roaming| roaming.station == node);
+        // Where roaming stations are changes.
+        edges.retain(|edge| roaming.is_empty() || !(roams(edge.from) || roams(edge.to)));
+        let served = roaming.iter().flat_map(|roaming| &roaming.access_points);
+        let served: Vec<NodeId> = served.map(|access_point| access_point.node).collect();
         let nodes = config.nodes as usize;
         let radios = config
             .channels
             .iter()
             .map(|channel| channel.nodes.clone())
             .collect();
-        let (places, core) = places(nodes, &edges);
+        let (places, core) = places(nodes, &edges, &served);
         let mut arriving = vec![Vec::new(); core.len()];
         for edge in &edges {
             if let [Place::Core(from), Place::Core(to)] =
@@ -139,6 +156,9 @@ impl Routes {
     pub(super) fn check(&self, config: &WorldConfig) -> Result<(), WorldError> {
         for (index, flow) in config.flows.iter().enumerate() {
             let FlowConfig { from, to, .. } = *flow;
+            if from == to && matches!(flow.traffic, Traffic::Multicast(_)) {
+                continue;
+            }
             let forward = self.takes_time(from, to, &config.wires);
             let backward = self.takes_time(to, from, &config.wires);
             match (forward, backward) {
@@ -179,6 +199,33 @@ impl Routes {
         None
     }
 
+    /// A roaming station is at an access point: what it sends goes there, and what others send to
+    /// it, too.
+    pub(super) fn attach(&mut self, station: NodeId, at: &Attachment) {
+        let &Attachment {
+            to,
+            channel,
+            radio,
+            own,
+        } = at;
+        let Some(Place::Core(core)) = self.places.get(to.0 as usize).copied() else {
+            return;
+        };
+        let hop = |from, to| Some(Hop::Radio { channel, from, to });
+        self.places[station.0 as usize] = Place::End {
+            at: core,
+            out: hop(own, radio),
+            back: hop(radio, own),
+        };
+    }
+
+    /// A roaming station has no access point; what others send to it still goes to the last one.
+    pub(super) fn detach(&mut self, station: NodeId) {
+        if let Some(Place::End { out, .. }) = self.places.get_mut(station.0 as usize) {
+            *out = None;
+        }
+    }
+
     /// The next hop from `at` to `to`; `None` if there is no path, or if they are the same.
     pub(super) fn next(&self, at: NodeId, to: NodeId) -> Option<Hop> {
         if !self.configured.is_empty()
@@ -211,11 +258,14 @@ impl Routes {
     }
 }
 
-/// The place of each node, and the nodes of the core.
-fn places(nodes: usize, edges: &[Edge]) -> (Vec<Place>, Vec<NodeId>) {
+/// The place of each node, and the nodes of the core, to which those of `inner` belong in any case.
+fn places(nodes: usize, edges: &[Edge], inner: &[NodeId]) -> (Vec<Place>, Vec<NodeId>) {
     // Of each node the only other one with which it has links, if there is just one.
     let mut only: Vec<Option<NodeId>> = vec![None; nodes];
     let mut has_several = vec![false; nodes];
+    for node in inner {
+        has_several[node.0 as usize] = true;
+    }
     for edge in edges {
         for (node, other) in [(edge.from, edge.to), (edge.to, edge.from)] {
             let node = node.0 as usize;

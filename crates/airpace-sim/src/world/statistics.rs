@@ -33,11 +33,15 @@ pub enum Loss {
     Wire,
     /// There was no next hop.
     NoRoute,
+    /// It waited for a station that had left its access point, or came from one without any.
+    Roaming,
+    /// It was for a group, and the station did not receive it.
+    Missed,
 }
 
 impl Loss {
     /// Every reason, in the order of the enumeration.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::QueueLimit,
         Self::Sojourn,
         Self::RetryLimit,
@@ -47,6 +51,8 @@ impl Loss {
         Self::RedundantAck,
         Self::Wire,
         Self::NoRoute,
+        Self::Roaming,
+        Self::Missed,
     ];
 
     /// Its name in tables and files.
@@ -62,6 +68,8 @@ impl Loss {
             Self::RedundantAck => "redundant_ack",
             Self::Wire => "wire",
             Self::NoRoute => "no_route",
+            Self::Roaming => "roaming",
+            Self::Missed => "missed",
         }
     }
 
@@ -86,8 +94,10 @@ impl From<mac::DropReason> for Loss {
     fn from(reason: mac::DropReason) -> Self {
         match reason {
             mac::DropReason::Queue(DropReason::Sojourn) => Self::Sojourn,
+            mac::DropReason::Queue(DropReason::Gone) => Self::Roaming,
             mac::DropReason::Queue(_) => Self::QueueLimit,
             mac::DropReason::RetryLimit => Self::RetryLimit,
+            mac::DropReason::Missed => Self::Missed,
             _ => Self::NoRoute,
         }
     }

@@ -54,6 +54,7 @@ fn cell(stations: u32, flows: Vec<FlowConfig>) -> WorldConfig {
         routes: Vec::new(),
         flows,
         proxies: Vec::new(),
+        roaming: Vec::new(),
         changes: Vec::new(),
         record: Record::default(),
     }

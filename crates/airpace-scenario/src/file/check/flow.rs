@@ -1,7 +1,7 @@
 //! Flows: names, ends, and the keys of each kind.
 
 use super::{Checked, check_nodes};
-use crate::file::FlowKind::{self, Burst, Ping, Saturate, Tcp, UdpCbr, UdpPoisson, Web};
+use crate::file::FlowKind::{self, Burst, Multicast, Ping, Saturate, Tcp, UdpCbr, UdpPoisson, Web};
 use crate::file::{EACH_STATION, Flow, NodeKind, Scenario};
 use airpace_config::document::refuse;
 
@@ -42,6 +42,9 @@ fn check_ends(scenario: &Scenario, flow: &Flow, at: &str) -> Checked {
             check_nodes(scenario, name, &path)?;
         }
     }
+    if flow.kind == Multicast {
+        return check_group(scenario, flow, at);
+    }
     if from == Some(flow.to.as_str()) {
         return refuse(
             format!("{at}.to"),
@@ -51,10 +54,23 @@ fn check_ends(scenario: &Scenario, flow: &Flow, at: &str) -> Checked {
     Ok(())
 }
 
+/// Checks that multicast goes to an access point, whose stations receive it.
+fn check_group(scenario: &Scenario, flow: &Flow, at: &str) -> Checked {
+    let mut nodes = scenario.node.iter();
+    let named = nodes.find(|node| node.group() == flow.to || node.names().any(|it| it == flow.to));
+    if named.is_some_and(|node| node.kind == NodeKind::Ap) {
+        return Ok(());
+    }
+    refuse(
+        format!("{at}.to"),
+        "multicast goes to all stations of an access point: say with `to` which access point",
+    )
+}
+
 /// Refuses keys that mean nothing for the kind of the flow, and the lack of those that it needs.
 fn check_keys(flow: &Flow, at: &str) -> Checked {
-    const DATAGRAMS: &[FlowKind] = &[UdpCbr, UdpPoisson, Burst];
-    const SIZED: &[FlowKind] = &[UdpCbr, UdpPoisson, Burst, Ping, Saturate];
+    const DATAGRAMS: &[FlowKind] = &[UdpCbr, UdpPoisson, Burst, Multicast];
+    const SIZED: &[FlowKind] = &[UdpCbr, UdpPoisson, Burst, Multicast, Ping, Saturate];
     const STREAMS: &[FlowKind] = &[Tcp, Web];
     // Each key, whether it is given, and the kinds that have it.
     let keys: [(&str, bool, &[FlowKind]); 15] = [

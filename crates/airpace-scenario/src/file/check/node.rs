@@ -76,6 +76,7 @@ pub(super) fn check(scenario: &Scenario, node: &Node, at: &str) -> Checked {
     }
     node.queue.check(&format!("{at}.queue"))?;
     check_channels(scenario, node, at)?;
+    check_roaming(scenario, node, at)?;
     check_access_point(scenario, node, at)
 }
 
@@ -93,6 +94,37 @@ fn check_channels(scenario: &Scenario, node: &Node, at: &str) -> Checked {
             format!("{at}.channel"),
             format!("a node of kind {} is on at most {most} channels", node.kind),
         );
+    }
+    Ok(())
+}
+
+/// Checks that the access points exist between which a station goes.
+fn check_roaming(scenario: &Scenario, node: &Node, at: &str) -> Checked {
+    if node.roam.to.is_empty() {
+        return Ok(());
+    }
+    if node.kind != NodeKind::Station {
+        return refuse(
+            format!("{at}.roam.to"),
+            format!(
+                "a node of kind {} stays where it is: only stations roam",
+                node.kind
+            ),
+        );
+    }
+    let mut names = Vec::new();
+    for other in scenario.node.iter().filter(|it| it.kind == NodeKind::Ap) {
+        names.push(other.group().to_owned());
+        names.extend(other.names());
+    }
+    for (index, name) in node.roam.to.iter().enumerate() {
+        if !names.contains(name) {
+            let remedy = remedy(name, names.iter().map(String::as_str));
+            return refuse(
+                format!("{at}.roam.to.{index}"),
+                format!("there is no access point `{name}`: {remedy}"),
+            );
+        }
     }
     Ok(())
 }

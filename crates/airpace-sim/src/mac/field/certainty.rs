@@ -6,7 +6,7 @@
 //! one computation settles all ratios beyond it. For those between, the chances themselves are kept.
 
 use super::reception::NEGLIGIBLE;
-use super::{Content, Signal};
+use super::{Content, Heard, Signal};
 use core::time::Duration;
 
 /// Kinds of frames that are remembered: a power of two.
@@ -82,6 +82,21 @@ impl Ratios {
         mpdu_from: f64::INFINITY,
         lost_up_to: f64::NEG_INFINITY,
     };
+
+    /// What a radio makes of the frame that is on it at the ratio `snr`; `None` if that must be
+    /// computed.
+    #[inline]
+    pub(super) fn heard(&self, snr: f64) -> Option<Heard> {
+        if snr < self.header_from {
+            None
+        } else if snr >= self.mpdu_from {
+            Some(Heard::Decoded)
+        } else if snr <= self.lost_up_to {
+            Some(Heard::Undecoded)
+        } else {
+            None
+        }
+    }
 }
 
 impl Default for Certainties {

@@ -16,14 +16,20 @@ impl Air {
         end: Time,
         content: Content,
     ) {
-        let Some(field) = &mut self.field else { return };
+        let Some(mut field) = self.field.take() else {
+            return;
+        };
+        self.tell_all(&mut field);
         let signal = field.begin(transmitter, at, end, content);
-        for reach in field.reaches().of(&signal) {
-            let view = &mut self.views[reach.radio.index()];
-            if view.is_sensing() {
-                view.sense_until(end);
+        if !field.is_lone(&signal) {
+            for reach in field.reaches().of(&signal) {
+                let view = &mut self.views[reach.radio.index()];
+                if view.is_sensing() {
+                    view.sense_until(end);
+                }
             }
         }
+        self.field = Some(field);
         if let Transmitter::Radio(radio) = transmitter {
             let view = &mut self.views[radio.index()];
             if view.is_sensing() {
@@ -44,6 +50,7 @@ impl Air {
         let Some(mut field) = self.field.take() else {
             return;
         };
+        self.tell_all(&mut field);
         field.set_powers(radio, pairs);
         for index in 0..field.radios() {
             self.sense(&field, index, now);
@@ -63,6 +70,10 @@ impl Air {
         };
         let reaches = field.reaches();
         while let Some(signal) = field.take_notice(now) {
+            if field.is_lone(&signal) {
+                self.notice_lone(&mut field, now);
+                continue;
+            }
             for reach in reaches.of(&signal) {
                 let index = reach.radio.index();
                 field.notice(index, &signal, now);
@@ -112,15 +123,29 @@ impl Air {
         let (at, announced) = (ppdu.end, ppdu.announced);
         let reserved = at + announced;
         let mut reached = false;
+        self.decoded.clear();
         let certain = field.certain(signal);
+        let lone = field.ending_lone(signal, ppdu);
         for reach in field.reaches().of(signal) {
             let index = reach.radio.index();
             let is_receiver = index == receiver.index();
             if is_receiver && ppdu.is_data {
                 continue;
             }
-            let view = &mut self.views[index];
+            if let Some(lone) = &lone
+                && let Some(heard) = self.end_lone(field, lone, reach)
+            {
+                if heard == Heard::Decoded {
+                    reached |= is_receiver;
+                    self.note_decoded(index, ppdu);
+                }
+                continue;
+            }
             let heard = field.overhear(index, signal, &certain);
+            if heard == Heard::Decoded {
+                self.note_decoded(index, ppdu);
+            }
+            let view = &mut self.views[index];
             match heard {
                 Heard::Nothing => {}
                 Heard::Undecoded => view.fail_to_decode(at),
@@ -137,12 +162,21 @@ impl Air {
             self.sense(field, index, at);
         }
         if ppdu.is_data {
+            self.tell_in(field, receiver.index());
             // Last, because what overlaps the frame here is needed afterwards.
             reached = field.begin_decoding(receiver.index(), signal);
             field.end(receiver.index(), signal);
             self.sense(field, receiver.index(), at);
         }
+        field.forget_lone();
         reached
+    }
+
+    /// A radio has decoded a frame: that is noted if the frame is for many.
+    fn note_decoded(&mut self, index: usize, ppdu: &EndingPpdu) {
+        if ppdu.is_for_many {
+            self.decoded.push(ViewId::from_index(index));
+        }
     }
 
     /// The sender of a frame that ends waits for an answer if there is to be one.
@@ -183,7 +217,7 @@ impl Air {
     /// The channel becomes busy or idle for radios at which signals that nobody has noticed yet, but
     /// that count in the sum of all, make that cross the threshold.
     fn sense_unnoticed(&mut self, field: &Field, now: Time) {
-        for signal in field.unnoticed() {
+        for signal in field.unnoticed().filter(|signal| !field.is_lone(signal)) {
             for reach in field.reaches().of(signal) {
                 self.sense(field, reach.radio.index(), now);
             }
@@ -193,7 +227,7 @@ impl Air {
     /// The channel becomes busy or idle for a radio if the sum of all signals there has crossed the
     /// threshold.
     #[inline]
-    fn sense(&mut self, field: &Field, index: usize, now: Time) {
+    pub(super) fn sense(&mut self, field: &Field, index: usize, now: Time) {
         let view = &mut self.views[index];
         match (field.is_busy(index), view.is_sensing()) {
             (true, false) => {

@@ -8,6 +8,7 @@
 //! receiver of ns-3 (YansWifiPhy with ThresholdPreambleDetectionModel).
 
 mod certainty;
+mod lone;
 mod medium;
 mod reception;
 
@@ -22,6 +23,7 @@ use airpace_units::Time;
 use certainty::Certainties;
 use core::cmp::Ordering;
 use core::time::Duration;
+use lone::Lone;
 use reception::{Hazards, Piece};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -101,6 +103,8 @@ struct Receiver {
     /// The signals of others on the air that are above the floor, in the order in which they began,
     /// and those that have ended while another that they overlapped goes on.
     audible: Vec<Audible>,
+    /// The last lone signal that it was told of before its end.
+    told: Option<SignalId>,
     draws: Stream,
 }
 
@@ -134,11 +138,17 @@ pub(super) struct Field {
     receivers: Vec<Receiver>,
     /// Those on the air, in the order in which they began.
     signals: Vec<Signal>,
+    /// The only one on the air, if its receivers have not been told yet.
+    lone: Option<Lone>,
+    /// Signals with fewer receivers are told to them at once.
+    least_receivers: usize,
     next: u64,
     /// Signals that are yet to be noticed, and when; in order of time.
     notices: VecDeque<(Time, Signal)>,
     /// What overlaps the frame that was last looked at.
     pieces: Vec<Piece>,
+    /// Buffer for the times at which they begin and end, kept for its memory.
+    bounds: Vec<Time>,
     hazards: Hazards,
     certainties: Certainties,
     /// The data frame that its receiver is decoding.
@@ -180,6 +190,7 @@ impl Field {
             locked: None,
             candidates: Vec::new(),
             audible: Vec::new(),
+            told: None,
             draws: match key {
                 Some(key) => Stream::new(seed, "named reception", key),
                 None => Stream::new(seed, "reception", number),
@@ -204,16 +215,20 @@ impl Field {
             floor_mw_per_20_mhz: milliwatts_of(rules.floor_dbm),
             receivers,
             signals: Vec::new(),
+            lone: None,
+            least_receivers: lone::LEAST_RECEIVERS,
             next: 0,
             notices: VecDeque::new(),
             pieces: Vec::new(),
+            bounds: Vec::new(),
             hazards: Hazards::default(),
             certainties: Certainties::default(),
             decoding: None,
         }
     }
 
-    /// A PPDU begins that will last until `end`.
+    /// A PPDU begins that will last until `end`. If it is the only one on the air its receivers are
+    /// told later; whatever was alone before must have been told to all of its receivers.
     pub(super) fn begin(
         &mut self,
         transmitter: Transmitter,
@@ -221,15 +236,16 @@ impl Field {
         end: Time,
         content: Content,
     ) -> Signal {
-        let id = SignalId(self.next);
-        self.next += 1;
         let signal = Signal {
-            id,
+            id: SignalId(self.next),
             transmitter,
             begun: at,
             end,
             content,
         };
+        self.next += 1;
+        let is_alone =
+            self.signals.is_empty() && self.reaches.of(&signal).len() >= self.least_receivers;
         self.signals.push(signal);
         self.notices.push_back((at + NOTICE, signal));
         if let Transmitter::Radio(radio) = transmitter {
@@ -238,32 +254,41 @@ impl Field {
             sender.locked = None;
             sender.candidates.clear();
         }
+        if is_alone {
+            self.lone = Some(Lone::new(signal));
+            return signal;
+        }
         let floor_mw = self.floor_mw(&signal);
-        for reach in self.reaches.of(&signal) {
-            let power_mw = reach.milliwatts;
-            if power_mw < floor_mw {
-                continue;
-            }
-            let receiver = &mut self.receivers[reach.radio.index()];
-            if self
-                .capture
-                .is_some_and(|capture| receiver.captures(capture, at, power_mw))
-            {
-                receiver.locked = None;
-            }
-            receiver.total_mw += power_mw;
-            receiver.audible.push(Audible {
-                id,
-                begun: at,
-                end,
-                power_mw,
-                is_over: false,
-            });
-            if !receiver.sends && receiver.locked.is_none() {
-                receiver.candidates.push(id);
+        let reaches = Arc::clone(&self.reaches);
+        for reach in reaches.of(&signal) {
+            if reach.milliwatts >= floor_mw {
+                self.begin_at(reach.radio.index(), &signal, reach.milliwatts);
             }
         }
         signal
+    }
+
+    /// A signal begins at a receiver.
+    #[inline]
+    fn begin_at(&mut self, index: usize, signal: &Signal, power_mw: f64) {
+        let receiver = &mut self.receivers[index];
+        if self
+            .capture
+            .is_some_and(|capture| receiver.captures(capture, signal.begun, power_mw))
+        {
+            receiver.locked = None;
+        }
+        receiver.total_mw += power_mw;
+        receiver.audible.push(Audible {
+            id: signal.id,
+            begun: signal.begun,
+            end: signal.end,
+            power_mw,
+            is_over: false,
+        });
+        if !receiver.sends && receiver.locked.is_none() {
+            receiver.candidates.push(signal.id);
+        }
     }
 
     /// The number of radios.
@@ -288,6 +313,11 @@ impl Field {
                 }
             }
         }
+    }
+
+    /// What a radio receives of another, in mW.
+    pub(super) fn received_mw(&self, from: RadioId, to: RadioId) -> f64 {
+        self.reaches.powers.received_mw(from, to)
     }
 
     /// When receivers next notice that a signal has begun.

@@ -23,6 +23,8 @@ pub(super) struct Piece {
     from: Time,
     until: Time,
     interference_mw: f64,
+    /// The hazard that was last computed for it.
+    known: Option<Hazard>,
 }
 
 /// A frame as one receiver gets it.
@@ -102,6 +104,12 @@ struct Hazard {
     bits: BitHazard,
 }
 
+impl Hazard {
+    fn is_for(&self, model: ErrorModel, rate: TxRate, ratio: f64) -> bool {
+        self.rate == rate && self.ratio == ratio && self.model == model
+    }
+}
+
 impl Default for Hazards {
     fn default() -> Self {
         Self {
@@ -117,9 +125,7 @@ impl Hazards {
         let mixed = (bits ^ u64::from(rate.mcs())).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let slot = &mut self.table[(mixed >> (64 - HAZARDS.trailing_zeros())) as usize];
         match slot {
-            Some(known) if known.rate == rate && known.ratio == ratio && known.model == model => {
-                known.bits
-            }
+            Some(known) if known.is_for(model, rate, ratio) => known.bits,
             _ => {
                 let bits = model.bit_hazard(rate, 10.0 * ratio.log10());
                 *slot = Some(Hazard {
@@ -153,6 +159,12 @@ impl Field {
         !self.draw(index, lost)
     }
 
+    /// The last frame was one for many, whose receivers decode it as a whole.
+    pub(in crate::mac) fn end_decoding(&mut self) {
+        self.decoding = None;
+        self.pieces.clear();
+    }
+
     /// Whether the receiver of the last data frame was on it.
     pub(in crate::mac) const fn is_receiving(&self) -> bool {
         self.decoding.is_some()
@@ -178,7 +190,9 @@ impl Field {
         let overlaps = self.receivers[index].audible.iter().filter(|other| {
             other.id != wanted.id && other.begun < wanted.end && other.end > wanted.begun
         });
-        let mut bounds = vec![wanted.begun, wanted.end];
+        let bounds = &mut self.bounds;
+        bounds.clear();
+        bounds.extend([wanted.begun, wanted.end]);
         for other in overlaps.clone() {
             bounds.push(other.begun.clamp(wanted.begun, wanted.end));
             bounds.push(other.end.clamp(wanted.begun, wanted.end));
@@ -197,6 +211,7 @@ impl Field {
                 from,
                 until,
                 interference_mw,
+                known: None,
             });
         }
         most_mw
@@ -213,14 +228,28 @@ impl Field {
     ) -> f64 {
         let whole_ns = span.until.saturating_since(span.from).as_nanos() as f64;
         let mut events = 0.0;
-        for piece in &self.pieces {
+        for piece in &mut self.pieces {
             let (from, until) = (piece.from.max(span.from), piece.until.min(span.until));
             if until <= from || (!noise && piece.interference_mw <= 0.0) {
                 continue;
             }
             let part = until.since(from).as_nanos() as f64 / whole_ns;
             let ratio = wanted.snr / (1.0 + piece.interference_mw / wanted.noise_mw);
-            let hazard = self.hazards.of(wanted.model, wanted.rate, ratio);
+            // The MPDUs of a frame are asked for one after the other.
+            let is_known = |known: &Hazard| known.is_for(wanted.model, wanted.rate, ratio);
+            let hazard = match piece.known.filter(is_known) {
+                Some(known) => known.bits,
+                None => {
+                    let bits = self.hazards.of(wanted.model, wanted.rate, ratio);
+                    piece.known = Some(Hazard {
+                        rate: wanted.rate,
+                        ratio,
+                        model: wanted.model,
+                        bits,
+                    });
+                    bits
+                }
+            };
             events += hazard.events(bits * part);
         }
         events
@@ -274,13 +303,8 @@ impl Field {
         if let [only] = &receiver.audible[..] {
             let mhz = signal.content.rate.bandwidth_mhz();
             let snr = only.power_mw / (receiver.noise_mw_per_mhz * mhz);
-            if snr >= certain.header_from {
-                if snr >= certain.mpdu_from {
-                    return Heard::Decoded;
-                }
-                if snr <= certain.lost_up_to {
-                    return Heard::Undecoded;
-                }
+            if let Some(heard) = certain.heard(snr) {
+                return heard;
             }
         }
         self.try_to_overhear(index, signal)

@@ -4,6 +4,7 @@ use super::custom::CustomQueue;
 use super::lane::Lane;
 use super::order::Order;
 use super::qdisc::{Addressed, Discipline};
+use super::queue::Feed as _;
 use super::sizing::Sizing;
 use super::{Position, QueueLimit, QueueScope};
 use crate::mac::flight::Flight;
@@ -41,6 +42,8 @@ pub(in crate::mac) struct CategoryPath<P> {
     stopped: bool,
     /// The aggregates that are composed and wait for the channel.
     composed: VecDeque<Flight>,
+    /// Aggregates that were composed for receivers that sleep now.
+    kept: Vec<Flight>,
     /// The frame for whose block ack its sender asks before it sends anything else.
     request: Option<Flight>,
     /// Packets dropped that have not been reported, with their lanes.
@@ -86,6 +89,7 @@ impl<P: Packet + Clone> CategoryPath<P> {
             passes_over: config.driver.passes_over,
             stopped: false,
             composed: VecDeque::new(),
+            kept: Vec::new(),
             request: None,
             drops: VecDeque::new(),
         }
@@ -116,6 +120,7 @@ impl<P: Packet + Clone> CategoryPath<P> {
     /// queue.
     #[inline]
     pub(super) fn push(&mut self, now: Time, id: LaneId, packet: P) {
+        self.lanes[id.index()].left = false;
         if let Some(qdisc) = &mut self.qdisc {
             self.lanes[id.index()].upstream.add(packet.bytes());
             qdisc.enqueue(now, Addressed { lane: id, packet });
@@ -164,6 +169,11 @@ impl<P: Packet + Clone> CategoryPath<P> {
 
     fn admit(&mut self, now: Time, id: LaneId, packet: P) {
         let lane = &mut self.lanes[id.index()];
+        if lane.left {
+            let reason = DropReason::Gone;
+            self.drops.push_back((id, Dropped { reason, packet }));
+            return;
+        }
         lane.held += 1;
         self.held += 1;
         lane.queue.push(now, packet);
@@ -174,7 +184,7 @@ impl<P: Packet + Clone> CategoryPath<P> {
     /// at `since`.
     pub(super) fn list(&mut self, since: Time, id: LaneId) {
         let lane = &mut self.lanes[id.index()];
-        if !lane.blocked && !core::mem::replace(&mut lane.listed, true) {
+        if !lane.blocked && !lane.asleep && !core::mem::replace(&mut lane.listed, true) {
             self.order.push(id, since);
         }
     }
@@ -390,7 +400,7 @@ impl<P: Packet + Clone> CategoryPath<P> {
             return self.relist(id, oldest);
         }
         let lane = &mut self.lanes[id.index()];
-        lane.listed = lane.has_work();
+        lane.listed = lane.has_work() && !lane.asleep;
         if lane.listed && done {
             self.order.push(id, oldest);
         } else if lane.listed {
@@ -445,6 +455,50 @@ impl<P: Packet + Clone> CategoryPath<P> {
         if let Some(sizing) = &mut self.sizing {
             sizing.on_frame(frame);
         }
+    }
+
+    /// See [`super::TransmitPaths::set_asleep`].
+    pub(super) fn set_asleep(&mut self, id: LaneId, asleep: bool, oldest: Time) {
+        self.lanes[id.index()].asleep = asleep;
+        if asleep {
+            let is_kept = |flight: &&Flight| flight.lane == id;
+            self.kept.extend(self.composed.iter().filter(is_kept));
+            self.composed.retain(|flight| flight.lane != id);
+            return;
+        }
+        while let Some(place) = self.kept.iter().rposition(|flight| flight.lane == id) {
+            let flight = self.kept.remove(place);
+            self.composed.push_front(flight);
+        }
+        self.relist(id, oldest);
+    }
+
+    /// Takes the packets of a lane whose receiver has left out of its queue.
+    pub(super) fn take_queue(&mut self, id: LaneId) -> Vec<P> {
+        let lane = &mut self.lanes[id.index()];
+        lane.left = true;
+        lane.asleep = false;
+        let mut packets = Vec::with_capacity(lane.queue.len());
+        while let Some((_, packet)) = lane.queue.pop() {
+            packets.push(packet);
+        }
+        // Only some queues count towards a limit.
+        let counted = packets.len().min(lane.held);
+        self.release(id, counted);
+        packets
+    }
+
+    /// Takes the frames of a lane that are composed and not on the air, and says whether its sender
+    /// was asking for a block ack.
+    pub(in crate::mac) fn take_unsent(&mut self, id: LaneId) -> (Vec<Flight>, bool) {
+        let is_of_lane = |flight: &&Flight| flight.lane == id;
+        let mut unsent: Vec<Flight> = self.composed.iter().filter(is_of_lane).copied().collect();
+        unsent.extend(self.kept.iter().filter(is_of_lane));
+        self.composed.retain(|flight| flight.lane != id);
+        self.kept.retain(|flight| flight.lane != id);
+        let asked = self.request.take_if(|flight| flight.lane == id);
+        unsent.extend(asked);
+        (unsent, asked.is_some())
     }
 
     /// Packets that wait or are in flight.

@@ -49,6 +49,10 @@ pub(in crate::mac) struct Lane<P> {
     pub(super) listed: bool,
     /// Its window is full: nothing can be composed for it until one of its frames is settled.
     pub(super) blocked: bool,
+    /// Its receiver sleeps: nothing is sent to it.
+    pub(super) asleep: bool,
+    /// Its receiver has left: what comes out of the queueing discipline for it is dropped.
+    pub(super) left: bool,
     peak: usize,
 }
 
@@ -70,6 +74,8 @@ impl<P: Packet + Clone> Lane<P> {
             held: 0,
             listed: false,
             blocked: false,
+            asleep: false,
+            left: false,
             peak: 0,
         }
     }
@@ -101,6 +107,11 @@ impl<P: Packet + Clone> Lane<P> {
     /// Whether packets wait below the queueing discipline, or must be sent again.
     pub(in crate::mac) fn has_work(&self) -> bool {
         self.window.has_due() || self.has_packets()
+    }
+
+    /// Whether its receiver sleeps.
+    pub(in crate::mac) const fn is_asleep(&self) -> bool {
+        self.asleep
     }
 
     /// When the packet came with which its next frame begins, if that packet has left the flow

@@ -183,6 +183,11 @@ impl<P: Packet + Clone> TransmitPaths<P> {
         for _ in 0..=self.categories[category].lanes.len() {
             let path = &mut self.categories[category];
             let lane = path.order.next()?;
+            if path.lane(lane).asleep {
+                path.lane_mut(lane).listed = false;
+                path.order.found_empty(lane);
+                continue;
+            }
             if path.lane(lane).blocked {
                 // Where airtime is shared out, a blocked lane keeps its turn: it has a frame under
                 // way that ends soon, and the rounds that others would get in the meantime would
@@ -258,6 +263,33 @@ impl<P: Packet + Clone> TransmitPaths<P> {
             _ => None,
         };
         lane.oldest().or_else(upstream).unwrap_or_default()
+    }
+
+    /// The receiver of a lane sleeps, so that nothing is sent to it, or wakes.
+    pub(super) fn set_asleep(&mut self, category: AccessCategory, id: LaneId, asleep: bool) {
+        let oldest = self.oldest(category, id);
+        self.categories[category].set_asleep(id, asleep, oldest);
+    }
+
+    /// Takes what waits in a lane whose receiver has left. What is in the queueing discipline is
+    /// dropped when it comes out of that.
+    pub(super) fn forget(&mut self, now: Time, category: AccessCategory, id: LaneId) -> Vec<P> {
+        let path = &mut self.categories[category];
+        let mut packets = path.take_queue(id);
+        let lane = path.lane_mut(id);
+        if let (Some(flow_queues), Some(tid)) = (&mut self.flow_queues, lane.tid) {
+            while let Some((_, packet)) = flow_queues.dequeue(now, tid) {
+                lane.upstream.remove(packet.bytes());
+                packets.push(packet);
+            }
+            self.collect_flow_drops();
+        } else if let Some(custom) = &mut lane.custom {
+            while let Some((_, packet)) = custom.dequeue(now) {
+                packets.push(packet);
+            }
+            path.collect_custom_drops(id);
+        }
+        packets
     }
 
     /// Packets that wait or are in flight.

@@ -411,4 +411,62 @@ proptest! {
         let first = check(&config, &flows, neighbours, seed)?;
         prop_assert_eq!(first, check(&config, &flows, neighbours, seed)?);
     }
+
+    /// Signals that are alone on the air are told to their receivers when they end. That changes
+    /// nothing: every output, at every time, is that of telling them at once.
+    #[test]
+    fn lone_signals_are_received_as_if_told_at_once((config, flows, neighbours) in any_network(), seed in any::<u64>()) {
+        let run = |at_once: bool| {
+            let mut mac = Mac::new(config.clone(), seed).unwrap();
+            if let Some(field) = &mut mac.air.field {
+                field.set_least_receivers(if at_once { usize::MAX } else { 0 });
+            }
+            outputs_of(mac, &flows, neighbours)
+        };
+        let (slow, fast) = (run(true), run(false));
+        prop_assert_eq!(slow.len(), fast.len());
+        for (slow, fast) in slow.iter().zip(&fast) {
+            prop_assert_eq!(slow, fast);
+        }
+    }
+}
+
+/// Everything that a MAC tells in 300 ms, as text, with how long each radio found the channel busy
+/// at some times.
+fn outputs_of(mut mac: Mac<Datagram>, flows: &[Flow], neighbours: Neighbours) -> Vec<String> {
+    let mut told = Vec::new();
+    mac.handle(Time::ZERO, Input::SetNeighbours(neighbours));
+    let mut due: Vec<Time> = flows.iter().map(|flow| Time::ZERO + flow.phase).collect();
+    let mut steps = 0_u32;
+    while let Some((index, &now)) = due.iter().enumerate().min_by_key(|&(_, &at)| at) {
+        if now > Time::from_millis(300) {
+            break;
+        }
+        let Flow {
+            from,
+            to,
+            category,
+            bytes,
+            gap,
+            ..
+        } = flows[index];
+        due[index] += gap.max(Duration::from_micros(20));
+        let packet = Datagram {
+            flow: index as u32,
+            category,
+            ..Datagram::new(now.as_nanos(), bytes)
+        };
+        let (from, to) = (RadioId(from), RadioId(to));
+        mac.handle(now, Input::Send { from, to, packet });
+        while let Some(output) = mac.poll() {
+            told.push(format!("{output:?}"));
+        }
+        steps += 1;
+        if steps.is_multiple_of(97) {
+            for radio in (0..mac.radios()).map(RadioId::from_index) {
+                told.push(format!("{radio} {now} {:?}", mac.channel(radio, now)));
+            }
+        }
+    }
+    told
 }

@@ -38,6 +38,9 @@ pub(super) struct Flow {
     /// When the statistics begin.
     begin: Time,
     counts: FlowCounts,
+    /// Of a multicast flow the number after that of the last packet of which a copy was counted;
+    /// `None` for others.
+    copied: Option<u64>,
     /// Payload handed to the application at `to` since the statistics began.
     payload_bytes: u64,
 }
@@ -100,6 +103,7 @@ impl Flow {
             sequences: [0; 2],
             begin,
             counts: FlowCounts::default(),
+            copied: matches!(config.traffic, Traffic::Multicast(_)).then_some(0),
             payload_bytes: 0,
         })
     }
@@ -220,6 +224,22 @@ impl Flow {
         must_poll
     }
 
+    /// Whether its packets go to all stations of an access point.
+    pub(super) const fn is_multicast(&self) -> bool {
+        self.copied.is_some()
+    }
+
+    /// A copy of a packet has reached a station or not. Returns whether it is a further copy, which
+    /// then counts as sent.
+    pub(super) fn on_copy(&mut self, now: Time, parcel: &Parcel) -> bool {
+        let next = parcel.sequence + 1;
+        let is_further = self.copied.replace(next) == Some(next);
+        if is_further && now >= self.begin {
+            self.direction(true).sent += 1;
+        }
+        is_further
+    }
+
     /// Notes that a packet left a proxy at which it had waited.
     pub(super) fn on_left_proxy(&mut self, now: Time, parcel: &Parcel, waited: Duration) {
         if now >= self.begin {
@@ -320,7 +340,7 @@ impl Ends {
         let stream = |name| Stream::new(seed, name, key);
         let (start, stop) = (config.start, config.stop);
         Ok(match config.traffic.clone() {
-            Traffic::Udp(mut source) => {
+            Traffic::Udp(mut source) | Traffic::Multicast(mut source) => {
                 (source.start, source.stop) = (start, stop);
                 Self::Open(Box::new(OpenLoop::udp(source, stream("source"))?))
             }

@@ -37,6 +37,12 @@ impl World {
         self.check_proxy(&config)?;
         let proxy = self.proxies.len();
         for (station, &node) in config.stations.iter().enumerate() {
+            if config
+                .medium
+                .is_some_and(|medium| self.is_elsewhere(node, medium))
+            {
+                continue;
+            }
             let paced_by = &mut self.paced_by[node.0 as usize];
             if paced_by.replace(PacedBy { proxy, station }).is_some() {
                 return Err(WorldError::TwoProxies { node });
@@ -67,11 +73,12 @@ impl World {
                 return Err(WorldError::UnknownNode { node });
             }
         }
-        if self
-            .proxies
-            .iter()
-            .any(|other| other.config.at == config.at)
-        {
+        let is_taken = |other: &ProxyNode| {
+            let mediums = (other.config.medium, config.medium);
+            let is_apart = matches!(mediums, (Some(other), Some(own)) if other != own);
+            other.config.at == config.at && !is_apart
+        };
+        if self.proxies.iter().any(is_taken) {
             return Err(WorldError::TwoProxies { node: config.at });
         }
         Ok(())
@@ -104,6 +111,16 @@ impl World {
     fn start_proxy(&mut self, index: usize) {
         let proxy = &mut self.proxies[index];
         for station in 0..proxy.stations.len() {
+            let node = proxy.stations[station].node;
+            if self.paced_by[node.0 as usize]
+                != Some(PacedBy {
+                    proxy: index,
+                    station,
+                })
+            {
+                // It is at another access point, whose proxy paces it.
+                continue;
+            }
             let at = proxy.stations[station].joins;
             if at == Time::ZERO {
                 proxy.join(Time::ZERO, station);

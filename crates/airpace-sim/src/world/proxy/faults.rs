@@ -62,7 +62,7 @@ impl World {
 
     /// Tells a new proxy of the source from which it pulls packets for a station, if that has
     /// started.
-    fn restore_load(&mut self, index: usize, station: usize) {
+    pub(super) fn restore_load(&mut self, index: usize, station: usize) {
         let proxy = &mut self.proxies[index];
         let Some(flow) = proxy.stations[station].source else {
             return;

@@ -8,6 +8,7 @@
 
 mod drive;
 mod faults;
+mod follow;
 mod observed;
 mod radio;
 mod reports;

@@ -153,7 +153,8 @@ fn address(channel: usize, radio: RadioId) -> MacAddr {
 
 impl ProxyNode {
     /// Gives the box a radio, if the configuration asks for one. `channels` has the node of each
-    /// radio of each channel; the radio is on the channel of the first station.
+    /// radio of each channel; the radio is on the channel of the access point that the proxy paces, or
+    /// else of the first station.
     pub(super) fn add_radio<'a>(
         &mut self,
         mut channels: impl Iterator<Item = &'a [NodeId]>,
@@ -162,7 +163,8 @@ impl ProxyNode {
         let (Some(observing), Some(config)) = (&mut self.observing, self.config.radio) else {
             return;
         };
-        let Some(first) = self.stations.first().map(|station| station.node) else {
+        let first = self.stations.first().map(|station| station.node);
+        let Some(first) = self.config.medium.or(first) else {
             return;
         };
         let Some((channel, nodes)) = (0..).zip(&mut channels).find(|(_, n)| n.contains(&first))

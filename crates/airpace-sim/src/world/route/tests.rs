@@ -25,6 +25,7 @@ fn wired(nodes: u32, wires: &[(u32, u32)]) -> WorldConfig {
         routes: Vec::new(),
         flows: Vec::new(),
         proxies: Vec::new(),
+        roaming: Vec::new(),
         changes: Vec::new(),
         record: Record::default(),
     }
