@@ -116,7 +116,7 @@ impl<P: Packet + Clone> Mac<P> {
     }
 
     /// Composes as many frames as the hardware's queue has room for.
-    fn compose_ahead(&mut self, function: AccessFunctionId, at: Time) {
+    pub(in crate::mac) fn compose_ahead(&mut self, function: AccessFunctionId, at: Time) {
         let category = function.category;
         while self.radios[function.radio.index()].paths[category].wants_aggregate() {
             let Some(flight) = self.compose(function, at, self.whole_txop(function)) else {
