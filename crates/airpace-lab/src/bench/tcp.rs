@@ -169,12 +169,12 @@ pub fn simulate(download: &Download, hosts: Hosts) -> Result<DownloadFigures> {
 fn flow(world: &mut World) -> Result<(f64, TcpReport)> {
     let outcome = world.outcome();
     let flow = outcome.flows.first().context("there is one flow")?;
-    let Details::Tcp(tcp) = flow.details else {
+    let Details::Tcp(tcp) = &flow.details else {
         bail!("the flow is TCP")
     };
     Ok((
         flow.payload_bytes as f64 * 8.0 / outcome.window.as_secs_f64() / 1e6,
-        tcp,
+        **tcp,
     ))
 }
 

@@ -134,6 +134,16 @@ fn seconds_to_settle(run: &Run) -> Option<f64> {
     rates.get(last_away + 1).map(|&(after_s, _)| after_s)
 }
 
+/// A figure of the step that the paper prints.
+struct StepFigure {
+    what: &'static str,
+    unit: &'static str,
+    printed: f64,
+    tolerance: f64,
+    /// What a run shows; `None` if it shows nothing.
+    of_run: fn(&Run) -> Option<f64>,
+}
+
 pub(super) fn step(results: &Results) -> Findings {
     let mut findings = Findings::default();
     let judged = step_case(JUDGED_GAIN, JUDGED_BUFFER);
@@ -144,39 +154,39 @@ pub(super) fn step(results: &Results) -> Findings {
         }
     }
     others.extend(GAINS.map(|gain| step_case(gain, JUDGED_BUFFER)));
-    let figures: [(&str, &str, f64, f64, fn(&Run) -> Option<f64>); 3] = [
-        (
-            "rounds until the rate is one that the channel carries",
-            "",
-            ROUNDS,
-            0.0,
-            |run| Some(rounds_to_carried(run).unwrap_or(f64::INFINITY)),
-        ),
-        (
-            "time with full frames after the change",
-            "s",
-            AT_LIMIT_S,
-            SLOT.as_secs_f64(),
-            |run| run.figures.get("full_s")?.first().copied(),
-        ),
-        (
-            "time until the rate has settled",
-            "s",
-            SETTLES_S,
-            SLOT.as_secs_f64(),
-            |run| Some(seconds_to_settle(run).unwrap_or(f64::INFINITY)),
-        ),
+    let figures = [
+        StepFigure {
+            what: "rounds until the rate is one that the channel carries",
+            unit: "",
+            printed: ROUNDS,
+            tolerance: 0.0,
+            of_run: |run| Some(rounds_to_carried(run).unwrap_or(f64::INFINITY)),
+        },
+        StepFigure {
+            what: "time with full frames after the change",
+            unit: "s",
+            printed: AT_LIMIT_S,
+            tolerance: SLOT.as_secs_f64(),
+            of_run: |run| run.figures.get("full_s")?.first().copied(),
+        },
+        StepFigure {
+            what: "time until the rate has settled",
+            unit: "s",
+            printed: SETTLES_S,
+            tolerance: SLOT.as_secs_f64(),
+            of_run: |run| Some(seconds_to_settle(run).unwrap_or(f64::INFINITY)),
+        },
     ];
-    for (what, unit, printed, tolerance, figure) in figures {
+    for figure in figures {
         findings.relate(
-            format!("Algorithm 2: {what}"),
-            unit,
-            Printed::Figure(printed),
-            &results.of_runs(&judged, figure),
-            Bar::About(printed, tolerance),
+            format!("Algorithm 2: {}", figure.what),
+            figure.unit,
+            Printed::Figure(figure.printed),
+            &results.of_runs(&judged, figure.of_run),
+            Bar::About(figure.printed, figure.tolerance),
         );
         for case in &others {
-            findings.variant(case.as_str(), &results.of_runs(case, figure));
+            findings.variant(case.as_str(), &results.of_runs(case, figure.of_run));
         }
     }
     findings.relate(

@@ -191,16 +191,6 @@ pub(super) fn judge(results: &Results) -> Findings {
             extreme,
         );
     }
-    let losses = |runs: &[&Run]| {
-        let totals = runs
-            .iter()
-            .filter_map(|run| Some(run.summary.as_ref()?.totals));
-        Sample::of(
-            totals
-                .map(|totals| 100.0 * totals.dropped as f64 / totals.sent as f64)
-                .collect(),
-        )
-    };
     findings.relate(
         "packets lost",
         "%",
@@ -217,6 +207,18 @@ pub(super) fn judge(results: &Results) -> Findings {
         uniform[1]
     ));
     findings
+}
+
+/// Packets lost of those sent, per cent.
+fn losses(runs: &[&Run]) -> Sample {
+    let totals = runs
+        .iter()
+        .filter_map(|run| Some(run.summary.as_ref()?.totals));
+    Sample::of(
+        totals
+            .map(|totals| 100.0 * totals.dropped as f64 / totals.sent as f64)
+            .collect(),
+    )
 }
 
 /// The levels of each group of stations with the same MCS.

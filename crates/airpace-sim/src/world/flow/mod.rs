@@ -73,7 +73,7 @@ pub enum Details {
     #[default]
     None,
     /// A TCP connection.
-    Tcp(TcpReport),
+    Tcp(Box<TcpReport>),
     /// Echo requests.
     Ping(PingReport),
     /// One direction of a call.
@@ -314,7 +314,7 @@ impl Flow {
         let details = match &mut self.ends {
             Ends::Open(open) => open.details(),
             Ends::Saturating(_) => Details::None,
-            Ends::Tcp(tcp) => Details::Tcp(tcp.report()),
+            Ends::Tcp(tcp) => Details::Tcp(Box::new(tcp.report())),
             Ends::Ping(ping) => Details::Ping(ping.report(now)),
             Ends::Web(web) => Details::Web(web.load_times()),
         };
