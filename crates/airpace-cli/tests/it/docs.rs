@@ -111,6 +111,12 @@ fn workplace() -> Folder {
             continue;
         }
         let text = std::fs::read_to_string(&path).unwrap();
+        let copy = scenarios.join(path.file_name().unwrap());
+        if text.contains("[[change]]") {
+            // A change after the end of the run is refused.
+            std::fs::write(copy, text).unwrap();
+            continue;
+        }
         let is_kept =
             |line: &&str| !line.starts_with("warm_up =") && !line.starts_with("duration =");
         let kept: Vec<&str> = text.lines().filter(is_kept).collect();
@@ -118,7 +124,7 @@ fn workplace() -> Folder {
             "warm_up = \"100 ms\"\nduration = \"200 ms\"\n{}\n",
             kept.join("\n")
         );
-        std::fs::write(scenarios.join(path.file_name().unwrap()), text).unwrap();
+        std::fs::write(copy, text).unwrap();
     }
     folder
 }
