@@ -63,7 +63,9 @@ def station(index: int, name: str, **figures: Any) -> Station:
         "backhaul_delay_ms": 0.8,
         "backhaul_limit_mbps": None,
     }
-    return well | figures
+    told = well | figures
+    # The rates of the fixtures stand still.
+    return told | {"mean_rate_mbps": told["rate_mbps"]}
 
 
 def idle(index: int, name: str) -> Station:
