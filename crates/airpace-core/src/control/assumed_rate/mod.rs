@@ -60,6 +60,13 @@ const UPLOAD_BYTES_PER_S: f64 = 125_000.0;
 const BYPASSED_ANSWERS_PER_S: f64 = 30.0;
 /// Weight of a slot in the airtime per packet of stations whose frames no sensor sees.
 const UNSEEN_GAIN: f64 = 0.1;
+/// Largest rate assumed for a station whose frames no sensor sees, as a multiple of what was last known of
+/// it. Unlike a rate that frames show, nothing would correct one that is too high, and the others would
+/// pay for it.
+const UNSEEN_OVER_KNOWN: f64 = 1.25;
+/// Largest rate assumed for one of which nothing was ever known, unless a station that is seen is faster:
+/// VHT MCS 9 at 80 MHz, one stream.
+const UNSEEN_MOST_BPS: f64 = 433.3e6;
 /// Rate assumed for a new station: 65 Mbit/s, one stream at 20 MHz.
 const FIRST_BPS: f64 = 65e6;
 /// Smallest and largest assumed rate: HT MCS 0 at 20 MHz, and HE MCS 11 with four streams at 160
@@ -83,6 +90,8 @@ pub struct AssumeRates {
 #[derive(Clone, Copy, Debug)]
 struct Assumed {
     bps: f64,
+    /// Its PHY rate when an agent or a radio last told it.
+    known_bps: Option<f64>,
     /// What a box has observed of its frames so far.
     observed: Option<FrameMeans>,
     /// How its transits depend on the level.
@@ -113,6 +122,7 @@ impl AssumeRates {
             .unwrap_or_else(|idx| {
                 let first = Assumed {
                     bps: FIRST_BPS,
+                    known_bps: None,
                     observed: None,
                     line: Line::default(),
                     ratio: Ratio::default(),
@@ -172,10 +182,12 @@ impl AssumeRates {
         // The channel has time left, whatever makes the answers late.
         let has_spare = division.is_idle && self.assumed_load(&parts) > SPARE_LOAD;
         for (part, packet_s) in parts.iter().zip(division.packet_s) {
-            if part.sample.phy_bps.is_some() {
+            let assumed = self.assumed(part.station);
+            if let Some(known_bps) = part.sample.phy_bps {
+                // It holds if nobody tells it any more.
+                (assumed.bps, assumed.known_bps) = (known_bps, Some(known_bps));
                 continue;
             }
-            let assumed = self.assumed(part.station);
             if let Some(packet_s) = packet_s {
                 let mut bps = part.bits() / packet_s;
                 if has_spare && part.is_observed() && part.sample.backlogged {
@@ -201,7 +213,7 @@ impl AssumeRates {
                 && part.sample.frames > 0.0
             {
                 // A PHY rate that is known may change; its error does not.
-                let unit_s = 1.0 / part.sample.phy_bps.unwrap_or(1.0);
+                let unit_s = part.known_bit_s().unwrap_or(1.0);
                 observed.push(Observed {
                     index,
                     ratio: self.assumed(part.station).ratio,
@@ -214,11 +226,10 @@ impl AssumeRates {
         steady(&mut observed);
         let is_known = |station: &Observed| parts[station.index].sample.phy_bps.is_some();
         let factor = beside_known(&observed, is_known);
-        let known_bps = |part: &RoundPart| part.sample.phy_bps;
         for station in observed {
             let part = &parts[station.index];
             if part.sample.phy_bps.is_none() {
-                let known_s = parts.iter().filter_map(known_bps).map(f64::recip);
+                let known_s = parts.iter().filter_map(RoundPart::known_bit_s);
                 let per_bit_s = drawn_to_known(station.per_bit_s * factor, known_s);
                 packet_s[station.index] = Some(per_bit_s * part.bits());
             }
@@ -275,11 +286,26 @@ impl AssumeRates {
         unseen
     }
 
+    /// The rate of the fastest station whose frames are seen, known or assumed; 0 without one.
+    fn fastest_bps(&mut self) -> f64 {
+        let mut fastest_bps = 0.0f64;
+        for idx in 0..self.reports.len() {
+            let report = &self.reports[idx];
+            if report.frames > 0 {
+                let (known_bps, station) = (report.phy_rate_bps(), report.station);
+                let bps = known_bps.unwrap_or_else(|| self.assumed(station).bps);
+                fastest_bps = fastest_bps.max(bps);
+            }
+        }
+        fastest_bps
+    }
+
     /// Updates the assumed rates of stations whose frames no sensor sees although packets are sent to
     /// them: upwards while these do not wait, downwards while they do. Where nothing answers, so that
     /// waits are not known either, they get what the other stations leave of the round: `left_s` per
     /// packet, seconds.
     fn adjust_unseen(&mut self, left_s: Option<f64>) {
+        let fastest_bps = self.fastest_bps();
         for idx in 0..self.reports.len() {
             let Some(sample) = Sample::read(&self.reports[idx]) else {
                 continue;
@@ -311,7 +337,11 @@ impl AssumeRates {
                 (None, None) => assumed.bps,
                 (Some(_), _) => assumed.bps * factor,
             };
-            assumed.bps = bps.clamp(RANGE_BPS.0, RANGE_BPS.1);
+            let most_bps = match assumed.known_bps {
+                Some(known_bps) => UNSEEN_OVER_KNOWN * known_bps,
+                None => UNSEEN_MOST_BPS.max(fastest_bps),
+            };
+            assumed.bps = bps.clamp(RANGE_BPS.0, most_bps.clamp(RANGE_BPS.0, RANGE_BPS.1));
             let bps = assumed.bps;
             self.reports[idx].recent_inverse_rate = 1.0 / bps;
         }
@@ -348,6 +378,7 @@ impl FrameMeans {
                 }),
                 (before, new) => before.or(new),
             },
+            repeats: mix(self.repeats, new.repeats),
             wait_s: match (self.wait_s, new.wait_s) {
                 (Some(before), Some(new)) => Some(mix(before, new)),
                 (before, new) => before.or(new),

@@ -33,6 +33,8 @@ const PAYLOAD_LEAST: f64 = 0.1;
 /// is other networks' use of the channel if it is more than the latter.
 const ROUND_OVER_TRANSITS: f64 = 1.15;
 const ROUND_OVER_TRANSITS_MOST: f64 = 1.5;
+/// Most packets received per packet that the level counts; more is an error of one of the counts.
+const REPEATS_MOST: f64 = 1.5;
 /// From this share of the time on, other networks' use of the channel is allowed for.
 const FOREIGN_LEAST: f64 = 0.1;
 
@@ -78,6 +80,9 @@ pub(super) struct FrameMeans {
     pub(super) transit: Option<Transit>,
     /// Median wait of packets, seconds, if it was measured.
     pub(super) wait_s: Option<f64>,
+    /// Packets received per packet that the level counts. It exceeds 1 where whole frames are lost in
+    /// collisions and sent again.
+    pub(super) repeats: f64,
 }
 
 /// How long frames of some level take.
@@ -102,6 +107,7 @@ impl RoundPart {
                 uplink_per_s: sample.uplink_frames_per_s,
                 transit: sample.transit_s.map(|seconds| Transit { seconds, level }),
                 wait_s: sample.wait.map(|wait| wait.median_s),
+                repeats: sample.received_pps * sample.length_s / (level * sample.frames),
             },
         })
     }
@@ -126,6 +132,14 @@ impl RoundPart {
     /// Bits of a packet on the air, that is, its airtime in seconds at 1 bit/s.
     pub(super) fn bits(&self) -> f64 {
         packet_airtime_s(self.sample.packet_bytes.unwrap_or(DEFAULT_BYTES), 1.0)
+    }
+
+    /// Airtime per bit of payload at the PHY rate that is known, seconds; `None` if it is unknown. Frames
+    /// that are lost whole and sent again are in it, as they are in what transits and rounds tell of the
+    /// stations of unknown rate.
+    pub(super) fn known_bit_s(&self) -> Option<f64> {
+        let lost_frames = 1.0 - 1.0 / self.frame.repeats.clamp(1.0, REPEATS_MOST);
+        Some((1.0 + lost_frames) / self.sample.phy_bps?)
     }
 
     /// Frames to the station per round of `round_s`; one at most.

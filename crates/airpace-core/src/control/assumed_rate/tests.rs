@@ -281,6 +281,14 @@ fn unseen(station: u32, packets: u32) -> SlotReport {
     }
 }
 
+/// The same of full-sized packets of which more waited.
+fn unseen_download(station: u32, packets: u32) -> SlotReport {
+    let mut report = unseen(station, packets);
+    report.sender.backlogged = true;
+    report.sender.sent_bytes = 1_500 * u64::from(packets);
+    report
+}
+
 #[test]
 fn a_few_packets_to_a_station_that_is_not_seen_leave_the_rates_of_the_others() {
     // Stations and access point take 0.7 ms more than the frames, as with real drivers.
@@ -360,4 +368,41 @@ fn the_frames_of_a_station_whose_packets_nobody_saw_are_not_taken_for_others_pay
     reports[1].sender.uplink_frames = 1;
     let idle = assumed_mbps_after(5, &reports)[0];
     assert!(idle < 250.0, "{idle}");
+}
+
+#[test]
+fn a_station_that_nobody_sees_any_more_is_not_taken_for_a_faster_one() {
+    // Two stations with agents under UDP. Nothing answers, so waits and transits are not known.
+    let mut reports = observed(&[(30.0, 390.0), (30.0, 390.0)], 0.0, 310e-6);
+    for report in &mut reports {
+        report.inverse_rate_sum = f64::from(report.frames) / 390e6;
+        report.sensor = Sensor::Agent;
+        (report.transit, report.wait) = (None, None);
+    }
+    let mut law = law();
+    let mut granted = [0.0; 2];
+    for slot in 1..=80 {
+        if slot == 21 {
+            reports[1] = unseen_download(1, 800);
+        }
+        let allocations = law.on_slot(Time::from_millis(100 * slot), &reports);
+        granted = [allocations[0].rate_pps, allocations[1].rate_pps];
+    }
+    // Twelve times as fast, and 3.2 times the packets, without a bound.
+    let mbps = law.assumed[1].1.bps / 1e6;
+    assert!((300.0..490.0).contains(&mbps), "{mbps}");
+    assert!(granted[1] < 1.3 * granted[0], "{granted:?}");
+}
+
+#[test]
+fn a_station_that_nobody_has_ever_seen_is_no_faster_than_usual_or_than_its_neighbours() {
+    for (neighbour_mbps, most_mbps) in [(58.5, 433.3), (866.7, 866.7)] {
+        let mut reports = observed(&[(10.0, neighbour_mbps)], 0.0, 310e-6);
+        reports[0].inverse_rate_sum = f64::from(reports[0].frames) / (neighbour_mbps * 1e6);
+        reports[0].sensor = Sensor::Agent;
+        (reports[0].transit, reports[0].wait) = (None, None);
+        reports.push(unseen_download(1, 800));
+        let mbps = assumed_mbps_after(60, &reports)[1];
+        assert!(mbps <= most_mbps + 0.1, "{mbps}");
+    }
 }
