@@ -138,6 +138,57 @@ to = "station-3"
 }
 
 #[test]
+fn a_stream_whose_station_answers_over_udp_is_not_charged_for_more_than_it_answers() {
+    let flows = r#"
+[[flow]]
+name = "video"
+kind = "udp-cbr"
+rate = "25 Mbit/s"
+to = "station-2"
+[[flow]]
+name = "answers"
+kind = "udp-cbr"
+rate = "300 kbit/s"
+payload = "100 B"
+from = "station-2"
+to = "server"
+[[flow]]
+name = "fast"
+kind = "tcp"
+to = "station-1"
+[[flow]]
+name = "slow"
+kind = "tcp"
+to = "station-3"
+"#;
+    let (agents, _) = measured(flows, "reports = \"air\"");
+    let (observed, _) = measured(flows, "reports = \"observed\"");
+    // A quarter of it came through while its answers were held against the packets that were seen.
+    assert!(observed[0] >= 0.9 * agents[0], "{observed:?} {agents:?}");
+    for (observed, agent) in observed.iter().zip(&agents) {
+        assert!(observed >= &(0.75 * agent), "{observed} {agent}");
+    }
+}
+
+#[test]
+fn a_fast_station_alone_under_udp_is_not_held_back() {
+    let settings = "node.station.count=1";
+    let flows = "[[flow]]\nkind = \"udp-cbr\"\nrate = \"900 Mbit/s\"\n";
+    let goodput_mbps = |proxy: &str| {
+        let text = format!("{CELL}{flows}[[proxy]]\n{proxy}\n");
+        let fast = "node.station.rate={ mcs = 9, nss = 2 }";
+        let summary = finished(&loaded(&text, &[settings, fast])).summary;
+        let of = |kind: &str| summary.flows.iter().find(|flow| flow.kind == kind);
+        of("udp-cbr").expect("it is a flow").goodput_mbps
+    };
+    let (closed, observed) = (
+        goodput_mbps("law = \"none\""),
+        goodput_mbps("reports = \"observed\""),
+    );
+    assert!(observed >= 0.95 * closed, "{observed} {closed}");
+}
+
+#[test]
 fn with_nothing_known_of_any_station_the_access_point_serves_as_it_does() {
     let flows = "[[flow]]\nkind = \"udp-cbr\"\nrate = \"100 Mbit/s\"\n";
     let (closed, _) = measured(flows, "law = \"none\"");

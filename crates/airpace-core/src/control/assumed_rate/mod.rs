@@ -61,12 +61,15 @@ const BYPASSED_ANSWERS_PER_S: f64 = 30.0;
 /// Weight of a slot in the airtime per packet of stations whose frames no sensor sees.
 const UNSEEN_GAIN: f64 = 0.1;
 /// Largest rate assumed for a station whose frames no sensor sees, as a multiple of what was last known of
-/// it. Unlike a rate that frames show, nothing would correct one that is too high, and the others would
-/// pay for it.
+/// it. Unlike a rate that frames show, nothing would correct one that is too high, and those that are
+/// seen would pay for it.
 const UNSEEN_OVER_KNOWN: f64 = 1.25;
-/// Largest rate assumed for one of which nothing was ever known, unless a station that is seen is faster:
-/// VHT MCS 9 at 80 MHz, one stream.
-const UNSEEN_MOST_BPS: f64 = 433.3e6;
+/// Factor per slot on that: the station may have come closer. In slots of 100 ms a tenfold rate is
+/// allowed after 80 s.
+const KNOWN_RISE: f64 = 1.003;
+/// Largest rate assumed for one of which nothing is known, unless a station that is seen is faster: VHT
+/// MCS 9 at 80 MHz, two streams, as most phones and laptops have.
+const UNSEEN_MOST_BPS: f64 = 866.7e6;
 /// Rate assumed for a new station: 65 Mbit/s, one stream at 20 MHz.
 const FIRST_BPS: f64 = 65e6;
 /// Smallest and largest assumed rate: HT MCS 0 at 20 MHz, and HE MCS 11 with four streams at 160
@@ -286,15 +289,15 @@ impl AssumeRates {
         unseen
     }
 
-    /// The rate of the fastest station whose frames are seen, known or assumed; 0 without one.
-    fn fastest_bps(&mut self) -> f64 {
-        let mut fastest_bps = 0.0f64;
+    /// The rate of the fastest station whose frames are seen, known or assumed; `None` without one.
+    fn fastest_bps(&mut self) -> Option<f64> {
+        let mut fastest_bps = None;
         for idx in 0..self.reports.len() {
             let report = &self.reports[idx];
             if report.frames > 0 {
                 let (known_bps, station) = (report.phy_rate_bps(), report.station);
                 let bps = known_bps.unwrap_or_else(|| self.assumed(station).bps);
-                fastest_bps = fastest_bps.max(bps);
+                fastest_bps = Some(bps.max(fastest_bps.unwrap_or(0.0)));
             }
         }
         fastest_bps
@@ -337,9 +340,14 @@ impl AssumeRates {
                 (None, None) => assumed.bps,
                 (Some(_), _) => assumed.bps * factor,
             };
-            let most_bps = match assumed.known_bps {
-                Some(known_bps) => UNSEEN_OVER_KNOWN * known_bps,
-                None => UNSEEN_MOST_BPS.max(fastest_bps),
+            let most_bps = match (fastest_bps, assumed.known_bps.as_mut()) {
+                // There is nobody who could pay for it.
+                (None, _) => RANGE_BPS.1,
+                (Some(fastest_bps), None) => fastest_bps.max(UNSEEN_MOST_BPS),
+                (Some(fastest_bps), Some(known_bps)) => {
+                    *known_bps = (*known_bps * KNOWN_RISE).min(RANGE_BPS.1);
+                    (UNSEEN_OVER_KNOWN * *known_bps).min(fastest_bps.max(UNSEEN_MOST_BPS))
+                }
             };
             assumed.bps = bps.clamp(RANGE_BPS.0, most_bps.clamp(RANGE_BPS.0, RANGE_BPS.1));
             let bps = assumed.bps;

@@ -87,11 +87,11 @@ impl WaterfillConfig {
     /// `longest_share` of a box in the wire. TCP whose acknowledgements nobody gathers fills frames to
     /// about 0.85 of the target (measured on the emulated access point), and stations at their limit
     /// would lose airtime to those below it.
-    const IN_LINE_LONGEST_SHARE: f64 = 0.95;
+    const IN_LINE_LONGEST_SHARE: f64 = 0.9;
 
     /// Part of the price of delay that a box in the wire asks for. Acknowledgements that nobody gathers
     /// take a frame of their own for each round, so longer rounds gain more than with agents.
-    const IN_LINE_PRICE: f64 = 0.65;
+    const IN_LINE_PRICE: f64 = 0.8;
 
     /// `even_price` of a box in the wire, as a multiple of the aim's price. At the lower price that it
     /// asks for, the frames of the fastest of several stations are full while the others' grow. On the

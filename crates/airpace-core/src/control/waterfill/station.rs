@@ -330,7 +330,9 @@ impl StationEstimate {
             other_frames_per_s * config.uplink_part * config.frame_overhead.as_secs_f64()
                 + 8.0 * sample.uplink_bytes_per_s / self.phy_bps;
         self.uplink_share += UPLINK_GAIN * (uplink_share - self.uplink_share);
-        let answer_bytes = sample.uplink_bytes_per_s / sample.received_pps.max(1.0);
+        // What is sent to a station that nobody sees is all that is known of what it receives.
+        let downlink_pps = sample.received_pps.max(self.unseen_pps).max(1.0);
+        let answer_bytes = sample.uplink_bytes_per_s / downlink_pps;
         self.answer_bytes += UPLINK_GAIN * (answer_bytes.min(ANSWER_MOST) - self.answer_bytes);
     }
 
