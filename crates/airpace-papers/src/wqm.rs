@@ -163,7 +163,7 @@ const TEN_SECONDS: &str = "duration=\"10 s\"";
 const JUDGED: Sending = Sending {
     name: "netperf's 10 s",
     settings: &[REFUSALS, FROM_THE_START, TEN_SECONDS],
-    seeds: 24,
+    seeds: 48,
 };
 const OTHERS: [Sending; 4] = [
     Sending {

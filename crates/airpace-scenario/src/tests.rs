@@ -378,6 +378,30 @@ fn a_station_of_twice_the_weight_gets_twice_the_airtime() {
 }
 
 #[test]
+fn each_direction_of_a_link_has_the_loss_that_is_named_for_it() {
+    // One station, so that nothing collides.
+    let losses = |settings: &[&str]| {
+        let settings = [&["node.station.count=1"], settings].concat();
+        let finished = finished(&loaded(CELL, &settings));
+        let of = |from: &str, to: &str| {
+            let mut links = finished.summary.links.iter();
+            let link = links.find(|link| link.from == from && link.to == to);
+            link.map_or(0.0, |link| link.retry_share)
+        };
+        [of("ap", "station"), of("station", "ap")]
+    };
+    let upload =
+        "flow=[{ kind = \"udp-cbr\", rate = \"50 Mbit/s\", from = \"station\", to = \"ap\" }]";
+    let loss = "node.station.loss=0.3";
+    let both = losses(&[upload, loss]);
+    assert!(both[1] > 0.2, "{both:?}");
+    let up = losses(&[upload, loss, "node.station.uplink_loss=0"]);
+    assert!(up[1] < 0.02, "{up:?}");
+    let down = losses(&[loss, "node.station.uplink_loss=0"]);
+    assert!(down[0] > 0.2, "{down:?}");
+}
+
+#[test]
 fn the_hash_tells_settings_apart_but_not_seeds() {
     let hash = |settings: &[&str]| loaded(CELL, settings).record().hash;
     assert_eq!(hash(&[]), hash(&["seed=9"]));

@@ -121,6 +121,9 @@ pub(super) fn judge(results: &Results) -> Findings {
         &delay(OURS, &JUDGED),
         Bar::About(2.0, 1.0),
     );
+    for other in &OTHERS {
+        findings.variant(other.name, &delay(OURS, other));
+    }
     findings.relate(
         "Cubic: mean one-way delay",
         "ms",

@@ -43,6 +43,8 @@ section! {
         /// Probability that an MPDU to or from it is not decoded, in place of the error model. A
         /// list gives each node its own.
         loss: Vec<f64> = list("0", "0.999"),
+        /// The same of an MPDU from it alone, in place of `loss`.
+        uplink_loss: Vec<f64> = list("0", "0.999"),
         /// Distance from its access point, if it has no `position`.
         distance: Length = default("2 m", "0 m", "1000 km"),
         /// Coordinates.

@@ -125,6 +125,11 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ),
     (
         "count = 5",
+        "uplink_loss = [0, 0.1]",
+        "x.toml:8:15: 2 values for 1 nodes: give one for all or one for each (`count`)",
+    ),
+    (
+        "count = 5",
         "ap = \"roof\"",
         "x.toml:8:6: there is no access point `roof`: use one of ap",
     ),

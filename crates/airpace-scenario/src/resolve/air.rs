@@ -371,8 +371,10 @@ impl Air<'_> {
         } else {
             ("uplink_rate", &node.uplink_rate)
         };
-        let loss = node.loss.get(*number).or(node.loss.first());
-        let link = |from, to, key: &str, rates: &[RateChoice], stream| {
+        let of_member = |losses: &[f64]| losses.get(*number).or(losses.first()).copied();
+        let down_loss = of_member(&node.loss);
+        let up_loss = of_member(&node.uplink_loss).or(down_loss);
+        let link = |from, to, key: &str, rates: &[RateChoice], (stream, loss)| {
             let mut key = format!("{}.{key}", self.network.key(member));
             if rates.len() > 1 {
                 key = format!("{key}.{number}");
@@ -393,8 +395,9 @@ impl Air<'_> {
         // Each direction has its own random draws. They depend on the name alone, so that other
         // nodes change nothing.
         let stream = airpace_sim::rng::key(name);
-        let down = link(above, below, "rate", &node.rate, stream)?;
-        let up = link(below, above, up_key, up_rates, stream.wrapping_add(1))?;
+        let down = link(above, below, "rate", &node.rate, (stream, down_loss))?;
+        let up_stream = (stream.wrapping_add(1), up_loss);
+        let up = link(below, above, up_key, up_rates, up_stream)?;
         let down = LinkConfig {
             weight: node.airtime_weight,
             ..down
@@ -403,9 +406,9 @@ impl Air<'_> {
     }
 
     /// How MPDUs of a link are lost.
-    fn quality(&self, loss: Option<&f64>, link: &channel::Link) -> Quality {
+    fn quality(&self, loss: Option<f64>, link: &channel::Link) -> Quality {
         match (loss, self.channel.error_model) {
-            (Some(&loss), _) => Quality::Loss(loss),
+            (Some(loss), _) => Quality::Loss(loss),
             (None, ErrorModelName::None) => Quality::Loss(0.0),
             (None, ErrorModelName::Snr) => Quality::of(Signal::Channel(*link)),
         }

@@ -49,6 +49,7 @@ pub(super) fn check(scenario: &Scenario, node: &Node, at: &str) -> Checked {
         ("rate", node.rate.len()),
         ("uplink_rate", node.uplink_rate.len()),
         ("loss", node.loss.len()),
+        ("uplink_loss", node.uplink_loss.len()),
     ] {
         if length > 1 && length != count {
             let message = format!(

@@ -34,6 +34,8 @@ impl Sender {
             self.begin_reduction(now);
             self.set_state(CongestionState::Reduced);
         }
+        // Whoever is held back below does not poll until there is nothing to send.
+        self.arm();
     }
 
     /// Whether a segment was refused and nothing has happened since.

@@ -75,6 +75,9 @@ impl Sender {
             },
             _ => {}
         }
+        // Not every caller polls until there is nothing to send, which sets the timer as well: one
+        // that is held back below would be called again at once, for ever.
+        self.arm();
     }
 
     /// Sets when the next timer expires.
@@ -122,6 +125,7 @@ impl Sender {
             self.recovery.state,
             CongestionState::Open | CongestionState::Reduced
         ) && self.timers.probe.is_none()
+            && !self.timers.probe_due
             && self.timers.backoff == 0
     }
 

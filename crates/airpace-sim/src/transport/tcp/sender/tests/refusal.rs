@@ -2,7 +2,7 @@
 
 use super::testbed::{PathConfig, Testbed};
 use super::{PAYLOAD, config, ms};
-use crate::transport::tcp::Algorithm;
+use crate::transport::tcp::{Algorithm, Sender};
 use core::time::Duration;
 
 #[test]
@@ -67,4 +67,28 @@ fn a_sender_with_nothing_in_flight_tries_again_after_a_timeout() {
     assert_eq!(again.2.offset, 0);
     bed.run_until(ms(10_000));
     assert!(bed.senders[0].is_finished());
+}
+
+#[test]
+fn the_deadline_is_ahead_for_a_caller_that_polls_no_more_than_one_segment() {
+    // As under TCP small queues: the second segment is never polled, so no poll returns `None`.
+    let mut bed = Testbed::bulk(PathConfig::new(100, 10, 200), config(Algorithm::Cubic));
+    bed.run_until(ms(1_000));
+    let sender: &mut Sender = &mut bed.senders[0];
+    let mut now = ms(1_000);
+    for round in 0..50 {
+        let due = sender.deadline().unwrap();
+        assert!(round == 0 || due > now, "round {round}: {due:?} at {now:?}");
+        now = now.max(due);
+        sender.on_timeout(now);
+        if let Some(segment) = sender.poll_transmit(now) {
+            sender.on_refused(now, &segment);
+        }
+        // One that may not poll at all gets a later deadline as well.
+        while sender.deadline().is_some_and(|due| due <= now) {
+            let before = sender.deadline();
+            sender.on_timeout(now);
+            assert_ne!(sender.deadline(), before, "round {round}");
+        }
+    }
 }
