@@ -1,6 +1,4 @@
-use super::{
-    LOSSLESS, MAGNITUDE, lossless, note_losses, per_scheme, ping_ms, with_scheme, without_losses,
-};
+use super::{LOSSLESS, MAGNITUDE, lossless, per_scheme, ping_ms, with_scheme, without_losses};
 use crate::reproduction::{Bar, Case, Findings, Printed, Results, Sample};
 use airpace_sim::mac::Scheme;
 
@@ -63,7 +61,6 @@ pub(super) fn downloads(results: &Results) -> Findings {
             );
         }
     }
-    note_losses(&mut findings);
     findings
 }
 
@@ -75,8 +72,6 @@ const UDP: [&str; 4] = [
     "flow.slow-udp.count=1",
 ];
 
-/// Seeds of the judged cases: the bar is five per cent wide.
-const SEEDS_OF_SPARSE: u32 = 80;
 const UNOPTIMISED: &str = "node.ap.queue.sparse=false";
 
 pub(super) fn sparse_cases() -> Vec<Case> {
@@ -90,8 +85,8 @@ pub(super) fn sparse_cases() -> Vec<Case> {
                 settings,
             )
         };
-        cases.push(case("on").seeds(SEEDS_OF_SPARSE));
-        cases.push(case("off").set(UNOPTIMISED).seeds(SEEDS_OF_SPARSE));
+        cases.push(case("on"));
+        cases.push(case("off").set(UNOPTIMISED));
         for (with, setting) in [("on", None), ("off", Some(UNOPTIMISED))] {
             let name = without_losses(&format!("{kind}, {with}"));
             let mut settings = settings.to_vec();
@@ -121,6 +116,5 @@ pub(super) fn sparse(results: &Results) -> Findings {
         );
         findings.variant(LOSSLESS, &lower(without_losses));
     }
-    note_losses(&mut findings);
     findings
 }
