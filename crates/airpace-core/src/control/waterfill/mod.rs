@@ -83,11 +83,18 @@ impl Waterfill {
         };
         let config = &self.config;
         self.solver.set(
-            self.roster.ids().iter().zip(stations).map(|(id, s)| Claim {
-                airtime_s: s.strained_airtime_s() * s.repeats() + s.answer_s(),
-                level_limit: s.level_limit(config),
-                weight: self.weights.get(id).copied().unwrap_or(1.0),
-                demand: assumed_demand(s.demand()),
+            self.roster.ids().iter().zip(stations).map(|(id, s)| {
+                let demand = assumed_demand(s.demand());
+                Claim {
+                    // A station of which no frame is known says nothing that counts.
+                    airtime_s: match demand {
+                        Demand::Probed(_) => s.assumed_airtime_s(config),
+                        _ => s.strained_airtime_s() * s.repeats() + s.answer_s(),
+                    },
+                    level_limit: s.level_limit(config),
+                    weight: self.weights.get(id).copied().unwrap_or(1.0),
+                    demand,
+                }
             }),
             overhead::uplink_share(stations),
         );

@@ -204,16 +204,27 @@ impl Solver {
         let mut overhead_s = 0.0;
         let (mut taken, mut probing) = (0.0, 0.0);
         for p in &self.claims {
+            // A station that claims a low PHY rate must not take more from the others than one that can
+            // use all that it is granted.
+            let fair_share = if last.airtime_s > 0.0 {
+                p.weight * last.airtime_s / last.round_s
+            } else {
+                1.0
+            };
             match p.demand {
                 Demand::Greedy => overhead_s += frame_s * p.level(last.airtime_s).min(1.0),
                 // With a packet or more per round the station has one frame in each round; below
                 // that, a frame per packet.
                 Demand::Limited(pps) if pps * last.round_s >= 1.0 => {
-                    taken += pps * p.airtime_s;
+                    taken += (pps * p.airtime_s).min(fair_share);
                     overhead_s += frame_s;
                 }
-                Demand::Limited(pps) => taken += pps * (p.airtime_s + frame_s),
-                Demand::Probed(pps) => probing += pps * (p.airtime_s + frame_s),
+                Demand::Limited(pps) => {
+                    taken += (pps * p.airtime_s).min(fair_share) + pps * frame_s
+                }
+                Demand::Probed(pps) => {
+                    probing += (pps * p.airtime_s).min(fair_share) + pps * frame_s;
+                }
             }
         }
         RoundBudget {

@@ -56,6 +56,10 @@ const FILLED_SHARE: f64 = 0.6;
 /// Reports without frames, although packets were sent, after which those packets count as on the
 /// air. A station asleep has fewer in a row.
 const FRAMELESS_REPORTS: u8 = 4;
+/// Packets on the air may exceed those sent by this factor, as while a queue drains, ...
+const CREDIBLE_FACTOR: f64 = 1.5;
+/// ... and this is kept per report of the most that were credible.
+const CREDIBLE_KEPT: f64 = 0.8;
 /// Weight of one slot in the mean packet size.
 const SIZE_GAIN: f64 = 0.3;
 
@@ -80,8 +84,10 @@ pub(super) struct StationEstimate {
     unseen_pps: f64,
     /// Consecutive reports without frames although packets were sent.
     frameless_reports: u8,
-    /// Consecutive reports of frames that held far fewer packets than were sent.
-    deficit_reports: u8,
+    /// Reports of frames that held far fewer packets than were sent; others take a tenth of one back.
+    deficit_reports: f64,
+    /// Most packets per second that can have been on the air, by what was sent lately.
+    credible_pps: f64,
     /// Packets per second sent to a station that conceals packets: it tells neither that it has
     /// received them, nor that they are lost or wait. 0 for all others.
     concealed_pps: f64,
@@ -158,7 +164,8 @@ impl StationEstimate {
             sent_pps: 0.0,
             unseen_pps: 0.0,
             frameless_reports: 0,
-            deficit_reports: 0,
+            deficit_reports: 0.0,
+            credible_pps: f64::INFINITY,
             concealed_pps: 0.0,
             phy_bps: config.assumed_phy_bps,
             packet_bytes: config.packet_bytes,
@@ -207,7 +214,12 @@ impl StationEstimate {
             self.wait_p95_s = None;
             self.tally = Tally::default();
             self.received_pps = 0.0;
-            self.unseen_pps = 0.0;
+            // Silence is no sign that what is sent takes no time.
+            self.unseen_pps = if self.backlogged {
+                self.sent_pps.min(self.rate_pps)
+            } else {
+                0.0
+            };
         }
     }
 
@@ -239,6 +251,13 @@ impl StationEstimate {
             self.greedy_slots = 0;
         }
         self.sent_pps = sample.sent_pps.unwrap_or(0.0);
+        self.credible_pps = match sample.sent_pps {
+            Some(sent) if self.credible_pps.is_finite() => {
+                (CREDIBLE_FACTOR * sent).max(CREDIBLE_KEPT * self.credible_pps)
+            }
+            Some(sent) => CREDIBLE_FACTOR * sent,
+            None => f64::INFINITY,
+        };
         self.unseen_pps = sample
             .sent_pps
             .filter(|_| sample.is_unseen())
@@ -293,10 +312,10 @@ impl StationEstimate {
             let least_s = FILLED_SHARE * sample.length_s / sample.frames;
             let gap_s = if is_filled { gap_s.max(least_s) } else { gap_s };
             self.heard = Some(self.tally.add(sample.frames, level, gap_s, self.repeats));
-        } else if sample.frames > 1.0 && sample.last.is_none() {
+        } else if sample.frames > 0.0 && (sample.last.is_none() || self.heard.is_none()) {
             // The times of the frames were not credible, but the packets were on the air.
             self.heard = None;
-            self.unseen_pps = sample.received_pps;
+            self.unseen_pps = sample.received_pps.max(self.sent_pps);
         }
         self.last = sample
             .last

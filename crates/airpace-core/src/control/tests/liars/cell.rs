@@ -1,7 +1,7 @@
 //! A cell with a liar in it, and what its honest stations have.
 
 use super::draws::Draws;
-use super::lie::Lie;
+use super::lie::{Lie, TRUTH};
 use crate::control::tests::plant::Plant;
 use crate::control::{Aim, Goal, Law, LawConfig, RateController};
 use crate::report::claims::Ledger;
@@ -90,6 +90,22 @@ impl Cell {
             .expect("its defaults are valid")
     }
 
+    /// The same cell without the first station.
+    fn without_liar(&self) -> Self {
+        Self {
+            mbps: self.mbps[1..].to_vec(),
+            ..self.clone()
+        }
+    }
+
+    /// What stations have if none of them lies.
+    pub(super) fn honest(&self) -> Honest {
+        Honest {
+            all: self.run(&TRUTH),
+            departed: self.without_liar().run(&TRUTH),
+        }
+    }
+
     pub(super) fn run(&self, lie: &Lie) -> Outcome {
         self.run_under(self.law().as_mut(), lie)
     }
@@ -162,6 +178,13 @@ impl Cell {
     }
 }
 
+/// What stations have if none of them lies, and what the others have once the first has left.
+#[derive(Clone, Debug)]
+pub(super) struct Honest {
+    pub(super) all: Outcome,
+    departed: Outcome,
+}
+
 /// Waiting times as an agent measures them: packets wait for the round that runs, and in the queue.
 fn waiting_time(report: &SlotReport, queue: u32, round_s: f64) -> Option<WaitingTime> {
     let gap_s = report.round_s()?;
@@ -185,32 +208,45 @@ pub(super) struct Harm {
     /// Factor by which the rounds of the honest stations, or their 95th percentile where a latency was
     /// asked for, exceed those without a liar, and the latency.
     pub(super) delay: f64,
+    /// The same factor in a cell without the liar.
+    pub(super) departed: f64,
     /// Packets that wait for them beyond those without a liar, each.
     pub(super) queue: f64,
 }
 
 impl Harm {
-    pub(super) fn of(cell: &Cell, honest: &Outcome, lied: &Outcome) -> Self {
-        let pairs = lied.received_pps.iter().zip(&honest.received_pps);
+    pub(super) fn of(cell: &Cell, honest: &Honest, lied: &Outcome) -> Self {
+        let pairs = lied.received_pps.iter().zip(&honest.all.received_pps);
         let share = pairs
             .skip(1)
             .map(|(lied, honest)| lied / honest)
             .fold(f64::INFINITY, f64::min);
-        let delay = match cell.latency {
-            Some(latency) => lied.p95_s / honest.p95_s.max(latency.as_secs_f64()),
-            None => lied.round_s / honest.round_s,
+        let delay = |outcome: &Outcome| match cell.latency {
+            Some(latency) => outcome.p95_s / honest.all.p95_s.max(latency.as_secs_f64()),
+            None => outcome.round_s / honest.all.round_s,
         };
         Self {
             share,
-            delay,
-            queue: lied.queue - honest.queue,
+            delay: delay(lied),
+            departed: delay(&honest.departed),
+            queue: lied.queue - honest.all.queue,
         }
     }
 
     /// At most 1 if the honest stations keep share and delay.
     pub(super) fn degree(&self) -> f64 {
+        self.degree_beyond(1.0)
+    }
+
+    /// The same beyond what happens if the liar leaves. A station that claims to receive next to nothing
+    /// is sent next to nothing, and rounds are those of the others.
+    pub(super) fn active_degree(&self) -> f64 {
+        self.degree_beyond(self.departed.max(1.0))
+    }
+
+    fn degree_beyond(&self, delay: f64) -> f64 {
         (super::LEAST_SHARE / self.share)
-            .max(self.delay / super::DELAY_MOST)
+            .max(self.delay / (delay * super::DELAY_MOST))
             .max(self.queue / super::QUEUE_MOST)
     }
 }

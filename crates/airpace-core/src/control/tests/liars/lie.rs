@@ -3,9 +3,6 @@
 use super::draws::Draws;
 use crate::report::SlotReport;
 
-/// Slots for which no station claims a PHY rate above the true one.
-const KNOWN_SLOTS: u64 = 20;
-
 /// How a station's reports differ from the truth: factors of what it measured.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Lie {
@@ -58,7 +55,7 @@ impl Lie {
         lie
     }
 
-    const PARAMETERS: u64 = 13;
+    pub(super) const PARAMETERS: u64 = 13;
 
     /// The same lie with one parameter or two changed, by a little or altogether.
     pub(super) fn mutated(mut self, draws: &mut Draws) -> Self {
@@ -113,6 +110,60 @@ impl Lie {
         }
     }
 
+    /// The same lie with one parameter true.
+    pub(super) fn without(mut self, parameter: u64) -> Self {
+        match parameter {
+            0 => self.phy = TRUTH.phy,
+            1 => self.frames = TRUTH.frames,
+            2 => self.packets = TRUTH.packets,
+            3 => self.bytes = TRUTH.bytes,
+            4 => self.span = TRUTH.span,
+            5 => self.wait = TRUTH.wait,
+            6 => self.wait_s = TRUTH.wait_s,
+            7 => self.lost = TRUTH.lost,
+            8 => self.late = TRUTH.late,
+            9 => self.longest = TRUTH.longest,
+            10 => self.begins = TRUTH.begins,
+            11 => self.ramp = TRUTH.ramp,
+            12 => self.alternates = TRUTH.alternates,
+            _ => self.is_silent = TRUTH.is_silent,
+        }
+        self
+    }
+
+    /// What the lie is about, with signs that say in which direction it differs from the truth.
+    pub(super) fn class(&self) -> String {
+        let sign = |factor: f64| match factor {
+            1.0 => "",
+            f if f > 1.0 => "+",
+            _ => "-",
+        };
+        let factors = [
+            ("phy", self.phy),
+            ("frames", self.frames),
+            ("packets", self.packets),
+            ("bytes", self.bytes),
+            ("span", self.span),
+            ("wait", self.wait),
+        ];
+        let mut parts: Vec<String> = factors
+            .iter()
+            .filter(|(_, factor)| *factor != 1.0)
+            .map(|(name, factor)| format!("{name}{}", sign(*factor)))
+            .collect();
+        let flags = [
+            ("wait_s", self.wait_s > 0.0),
+            ("lost", self.lost > 0.0),
+            ("late", self.late > 0.0),
+            ("longest", self.longest.is_some()),
+            ("ramp", self.ramp > 0),
+            ("alternates", self.alternates > 0),
+            ("silent", self.is_silent),
+        ];
+        parts.extend(flags.iter().filter(|f| f.1).map(|f| f.0.to_owned()));
+        parts.join(" ")
+    }
+
     pub(super) fn is_told_in(&self, slot: u64) -> bool {
         let Some(since) = slot.checked_sub(self.begins) else {
             return false;
@@ -129,10 +180,7 @@ impl Lie {
         } else {
             (since / self.ramp as f64).min(1.0)
         };
-        // A rate above the true one is told once the cell has settled; `SECURITY.md` says why.
-        let is_early = self.phy > 1.0 && slot < KNOWN_SLOTS;
-        let phy = if is_early { 1.0 } else { self.phy };
-        report.inverse_rate_sum /= phy.powf(ramped);
+        report.inverse_rate_sum /= self.phy.powf(ramped);
         report.packets = scaled(report.packets, self.packets);
         let frames = scaled(report.frames, self.frames).min(report.packets);
         report.inverse_rate_sum *= f64::from(frames) / f64::from(report.frames.max(1));

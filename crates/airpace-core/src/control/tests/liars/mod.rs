@@ -8,9 +8,10 @@ mod cell;
 mod draws;
 mod lie;
 
-use cell::{Cell, Harm};
+use cell::{Cell, Harm, Honest};
 use draws::Draws;
-use lie::{Lie, TRUTH};
+use lie::Lie;
+use std::collections::BTreeMap;
 
 /// Least share of its rate in a cell without a liar that an honest station is to keep.
 const LEAST_SHARE: f64 = 0.9;
@@ -30,6 +31,8 @@ struct Record {
     drawn_harmed: u32,
     searched: u32,
     searched_harmed: u32,
+    /// Those of them that do what a station does by leaving, and no more.
+    departures: u32,
     least_share: Option<(f64, String)>,
     most_delay: Option<(f64, String)>,
 }
@@ -44,6 +47,7 @@ impl Record {
             self.searched += 1;
             self.searched_harmed += harmed;
         }
+        self.departures += u32::from(harm.degree() > 1.0 && harm.active_degree() <= 1.0);
         let case = || format!("{harm:?}: {cell:?} {lie:?}");
         if self
             .least_share
@@ -71,11 +75,13 @@ impl Record {
 
     fn print(&self, name: &str) {
         println!(
-            "{name}: {} of {} drawn and {} of {} searched lies harm; share {:.2}, delay {:.2}",
+            "{name}: {} of {} drawn and {} of {} searched lies harm, {} as by leaving; \
+             share {:.2}, delay {:.2}",
             self.drawn_harmed,
             self.drawn,
             self.searched_harmed,
             self.searched,
+            self.departures,
             self.least_share(),
             self.most_delay(),
         );
@@ -93,7 +99,7 @@ fn attack(seed: u64, cells: u64) -> [Record; 2] {
         let mut draws = Draws::new(seed.wrapping_add(idx << 20));
         let cell = Cell::draw(&mut draws);
         let is_fast = idx % 2 == 1;
-        let honest = cell.run(&TRUTH);
+        let honest = cell.honest();
         let mut worst: Option<(f64, Lie)> = None;
         for attempt in 0..TRIES {
             let is_drawn = 2 * attempt < TRIES;
@@ -106,8 +112,8 @@ fn attack(seed: u64, cells: u64) -> [Record; 2] {
             }
             let harm = Harm::of(&cell, &honest, &cell.run(&lie));
             records[usize::from(lie.phy > 1.0)].add(&cell, &lie, &harm, is_drawn);
-            if worst.is_none_or(|(degree, _)| harm.degree() > degree) {
-                worst = Some((harm.degree(), lie));
+            if worst.is_none_or(|(degree, _)| harm.active_degree() > degree) {
+                worst = Some((harm.active_degree(), lie));
             }
         }
     }
@@ -146,7 +152,7 @@ fn check_default_aim(seed: u64, cases: u64) {
         let cell = Cell::balanced(&Cell::draw(&mut draws).mbps);
         let mut lie = Lie::draw(&mut draws);
         lie.phy = lie.phy.min(1.0);
-        let harm = Harm::of(&cell, &cell.run(&TRUTH), &cell.run(&lie));
+        let harm = Harm::of(&cell, &cell.honest(), &cell.run(&lie));
         assert!(harm.share >= WORST_SHARE, "{harm:?}: {cell:?} {lie:?}");
         assert!(harm.delay <= DELAY_MOST, "{harm:?}: {cell:?} {lie:?}");
         assert!(harm.queue <= QUEUE_MOST, "{harm:?}: {cell:?} {lie:?}");
@@ -169,4 +175,64 @@ fn honest_stations_keep_share_and_delay_at_the_default_aim_whatever_one_station_
 #[ignore = "takes minutes: a hundred thousand lies"]
 fn few_of_a_hundred_thousand_lies_cost_honest_stations_a_tenth_of_their_share_or_their_delay() {
     check(&attack(7, 5_000));
+}
+
+/// The lie without those of its parts that do no harm.
+fn reduced(cell: &Cell, honest: &Honest, lie: Lie) -> Lie {
+    (0..=Lie::PARAMETERS).fold(lie, |lie, parameter| {
+        let less = lie.without(parameter);
+        let is_enough = Harm::of(cell, honest, &cell.run(&less)).active_degree() > 1.0;
+        if less != lie && is_enough { less } else { lie }
+    })
+}
+
+#[test]
+#[ignore = "takes a minute: says which parts of drawn lies do the harm"]
+fn the_harm_by_kind_of_lie() {
+    harm_by_kind(1_000, 11);
+}
+
+fn harm_by_kind(cells: u64, seed: u64) {
+    let mut classes = BTreeMap::<String, (u32, f64, f64, String)>::new();
+    let (mut drawn, mut departures) = (0, 0);
+    for idx in 0..cells {
+        let mut draws = Draws::new(seed.wrapping_add(idx << 20));
+        let cell = Cell::draw(&mut draws);
+        let honest = cell.honest();
+        for _ in 0..6 {
+            let lie = Lie::draw(&mut draws);
+            drawn += 1;
+            let harm = Harm::of(&cell, &honest, &cell.run(&lie));
+            departures += u32::from(harm.degree() > 1.0 && harm.active_degree() <= 1.0);
+            if harm.active_degree() <= 1.0 {
+                continue;
+            }
+            let lie = reduced(&cell, &honest, lie);
+            let harm = Harm::of(&cell, &honest, &cell.run(&lie));
+            let kind = if harm.share < LEAST_SHARE {
+                "share"
+            } else {
+                "delay"
+            };
+            let latency = if cell.latency.is_some() {
+                "latency"
+            } else {
+                "-"
+            };
+            let name = format!("{latency} {kind}: {}", lie.class());
+            let class = classes.entry(name).or_insert((0, 1.0, 0.0, String::new()));
+            class.0 += 1;
+            if harm.share <= class.1 || harm.delay > class.2 {
+                class.3 = format!("{harm:?}: {cell:?} {lie:?}");
+            }
+            class.1 = class.1.min(harm.share);
+            class.2 = class.2.max(harm.delay);
+        }
+    }
+    println!("{drawn} lies drawn, {departures} harm as by leaving");
+    let mut classes: Vec<_> = classes.into_iter().collect();
+    classes.sort_by_key(|(_, (harmed, ..))| core::cmp::Reverse(*harmed));
+    for (name, (harmed, share, delay, case)) in classes {
+        println!("{harmed} {name}; share {share:.2}, delay {delay:.2}\n    {case}");
+    }
 }

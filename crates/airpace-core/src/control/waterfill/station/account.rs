@@ -26,8 +26,12 @@ const EAGER_SHARE: f64 = 0.75;
 const CONCEALED_SLOTS: f64 = 2.0;
 /// ... if the packets received have waited for less than this share of the time that those take.
 const CONCEALED_SHARE: f64 = 0.25;
-/// Packets that were sent and not told of for this many reports in a row are on the air ...
-const DEFICIT_REPORTS: u8 = 4;
+/// Packets that were sent and not told of for this many reports are on the air ...
+const DEFICIT_REPORTS: f64 = 4.0;
+/// Most of them that count, and how many a report takes back that has no deficit: a station may tell
+/// the truth in between.
+const DEFICIT_MOST: f64 = 8.0;
+const DEFICIT_FORGOTTEN: f64 = 0.1;
 /// ... if the frames that are told of hold less than this share of what was sent.
 const DEFICIT_SHARE: f64 = 0.8;
 
@@ -63,9 +67,9 @@ impl StationEstimate {
                 if heard.frame_pps < DEFICIT_SHARE * sent_pps
                     && self.elsewhere.cap_pps().is_none() =>
             {
-                self.deficit_reports.saturating_add(1)
+                (self.deficit_reports + 1.0).min(DEFICIT_MOST)
             }
-            _ => 0,
+            _ => (self.deficit_reports - DEFICIT_FORGOTTEN).max(0.0),
         };
         let slot = BacklogSlot {
             sent_pps,

@@ -109,7 +109,8 @@ impl StationEstimate {
             let kept = PROBE_KEPT.powi(i32::from(excess)).max(PROBE_LEAST);
             return Demand::Probed(kept * PROBE_PACKETS / self.slot.whole_s);
         }
-        let greedy = self.greedy_slots > 0 && !self.silent;
+        // A station that is silent is still sent to, and the others must not count on its air.
+        let greedy = self.greedy_slots > 0 && (self.backlogged || !self.silent);
         match self.elsewhere.cap_pps() {
             Some(cap) => Demand::Limited(cap.min(self.demand_pps)),
             // A burst, as of video: it takes a share while it lasts, and nothing between bursts.

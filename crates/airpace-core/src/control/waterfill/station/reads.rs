@@ -1,11 +1,14 @@
 //! What the law reads from the estimate of a station.
 
 use super::super::super::AirEstimate;
+use super::super::super::roster::packet_airtime_s;
 use super::super::config::WaterfillConfig;
 use super::super::heard::Heard;
 use super::super::overhead;
 use super::{EVERY_ROUND_LEVEL, StationEstimate};
 
+/// So many packets do not meet in a frame by chance.
+const CROWDED_LEVEL: f64 = 2.0;
 /// Fewer bytes than this are acknowledgements of a download.
 const ANSWER_LEAST: f64 = 300.0;
 
@@ -34,6 +37,13 @@ impl StationEstimate {
             .filter(|_| self.paced && self.target_level >= EVERY_ROUND_LEVEL)
     }
 
+    /// The same with frames that aggregate although they were not meant to: others hold the channel.
+    pub(in crate::control::waterfill) fn round_observer(&self) -> Option<Heard> {
+        self.round_witness().or(self
+            .heard
+            .filter(|heard| self.paced && heard.level >= CROWDED_LEVEL))
+    }
+
     /// The last measurements, unless they have expired.
     pub(in crate::control::waterfill) fn heard(&self) -> Option<Heard> {
         self.heard
@@ -44,7 +54,10 @@ impl StationEstimate {
     pub(in crate::control::waterfill) fn on_air_pps(&self) -> f64 {
         match self.heard {
             // Packets that were sent, are not queued, and were not lost must have been on the air.
-            Some(heard) => heard.frame_pps.max(self.concealed_pps),
+            Some(heard) => heard
+                .frame_pps
+                .min(self.credible_pps)
+                .max(self.concealed_pps),
             None => self.unseen_pps,
         }
     }
@@ -107,6 +120,17 @@ impl StationEstimate {
     /// The same as the allocation counts it, with what queues have shown beyond the estimate.
     pub(in crate::control::waterfill) fn strained_airtime_s(&self) -> f64 {
         self.airtime_s * self.credit.paced_factor() * (1.0 + self.strain)
+    }
+
+    /// Bits per second sent in the last slot, as airtimes of [`Credit`](super::Credit) count them.
+    pub(in crate::control::waterfill) fn sent_bps(&self) -> f64 {
+        self.sent_pps * packet_airtime_s(self.packet_bytes, 1.0)
+    }
+
+    /// Airtime per packet at the PHY rate that is assumed of a station that has not told of frames,
+    /// seconds.
+    pub(in crate::control::waterfill) fn assumed_airtime_s(&self, config: &WaterfillConfig) -> f64 {
+        packet_airtime_s(self.packet_bytes, config.assumed_phy_bps)
     }
 
     /// Mean packet size in bytes.
