@@ -31,6 +31,9 @@ const RISEN: f64 = 1.2;
 const RISEN_SLOTS: [u16; 2] = [8, 2];
 /// Slots of normal overhead after which a claim is believed.
 const BELIEVED_SLOTS: u16 = 3;
+/// No frame has less overhead, whatever is configured, seconds: AIFS, mean back-off, preamble, SIFS and
+/// block ack (802.11-2020 §10.23.2, §19.4.4).
+const OVERHEAD_LEAST_S: f64 = 190e-6;
 /// Least reference as a share of the configured overhead per frame. A liar from the start could lower
 /// it, and make honest stations suspects.
 const REFERENCE_LEAST: f64 = 0.9;
@@ -69,7 +72,7 @@ impl Audit {
     /// An audit of a cell whose frames have an overhead of about `overhead_s` each.
     pub(super) fn new(overhead_s: f64) -> Self {
         Self {
-            configured_s: overhead_s,
+            configured_s: overhead_s.max(OVERHEAD_LEAST_S),
             reference_s: None,
             mean_s: None,
             learning_slots: 0,

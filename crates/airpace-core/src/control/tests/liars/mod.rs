@@ -15,8 +15,6 @@ use std::collections::BTreeMap;
 
 /// Least share of its rate in a cell without a liar that an honest station is to keep.
 const LEAST_SHARE: f64 = 0.9;
-/// What it keeps at the default aim with the worst drawn lie.
-const WORST_SHARE: f64 = 0.65;
 /// Largest factor by which the delay of the honest stations is to grow.
 const DELAY_MOST: f64 = 1.25;
 /// Most packets that are to wait for each of them in addition: two full frames.
@@ -132,7 +130,7 @@ fn check([slow, fast]: &[Record; 2]) {
         slow.drawn
     );
     assert!(
-        4 * fast.drawn_harmed <= fast.drawn,
+        10 * fast.drawn_harmed <= fast.drawn,
         "{} of {}",
         fast.drawn_harmed,
         fast.drawn
@@ -153,17 +151,12 @@ fn check_default_aim(seed: u64, cases: u64) {
         let mut lie = Lie::draw(&mut draws);
         lie.phy = lie.phy.min(1.0);
         let harm = Harm::of(&cell, &cell.honest(), &cell.run(&lie));
-        assert!(harm.share >= WORST_SHARE, "{harm:?}: {cell:?} {lie:?}");
+        assert!(harm.share >= LEAST_SHARE, "{harm:?}: {cell:?} {lie:?}");
         assert!(harm.delay <= DELAY_MOST, "{harm:?}: {cell:?} {lie:?}");
         assert!(harm.queue <= QUEUE_MOST, "{harm:?}: {cell:?} {lie:?}");
         record.add(&cell, &lie, &harm, true);
     }
     record.print("default aim");
-    assert!(
-        50 * record.drawn_harmed <= record.drawn,
-        "{}",
-        record.drawn_harmed
-    );
 }
 
 #[test]

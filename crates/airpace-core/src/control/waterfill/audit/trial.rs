@@ -9,7 +9,7 @@ const DIP_SLOTS: u8 = 2;
 const REST_SLOTS: u8 = 4;
 /// Most slots in which a suspect is sent little: a queue at the access point may have to drain.
 const DRAIN_SLOTS: u8 = 20;
-/// A suspect is paced by this many times its airtime, and by this many while a queue drains.
+/// A suspect is paced by this many times its airtime, and by this many once that has had no effect.
 const DIP_FACTOR: f64 = 8.0;
 const DRAIN_FACTOR: f64 = 2000.0;
 /// The access point may be saturated if the overhead exceeds the normal one by this many times that.
@@ -150,20 +150,23 @@ impl Search {
                 let station = &mut stations[suspect];
                 dip.add(slot, station.sent_bps());
                 let less_bps = full_bps - station.sent_bps();
-                self.stage = if self.is_over(&dip, station.credit.airtime() * less_bps) {
+                if self.is_over(&dip, station.credit.airtime() * less_bps) {
                     station.credit.try_with(1.0);
-                    Stage::Confirm {
+                    self.stage = Stage::Confirm {
                         suspect,
                         dip,
                         after: Phase::default(),
-                    }
+                    };
                 } else {
-                    Stage::Dip {
+                    if dip.slots >= DIP_SLOTS {
+                        station.credit.try_with(DRAIN_FACTOR);
+                    }
+                    self.stage = Stage::Dip {
                         suspect,
                         full_bps,
                         dip,
-                    }
-                };
+                    };
+                }
             }
             Stage::Confirm {
                 suspect,
@@ -191,7 +194,8 @@ impl Search {
         let open = self.before.open.value().max(1e-3);
         let expected = 1.0 + EFFECT * (less / open).max(0.0);
         let has_effect = dip.free.value() > expected * self.before.free.value();
-        dip.slots >= DIP_SLOTS && (has_effect || dip.slots >= DRAIN_SLOTS)
+        let may_drain = self.excess() >= SATURATED && dip.slots < DRAIN_SLOTS;
+        dip.slots >= DIP_SLOTS && (has_effect || !may_drain)
     }
 
     /// Judges by what was explained without the suspect, and not before and after.
@@ -267,12 +271,7 @@ impl Search {
     }
 
     fn begin_trial(&mut self, stations: &mut [StationEstimate], suspect: usize) -> Outcome {
-        let factor = if self.excess() < SATURATED {
-            DIP_FACTOR
-        } else {
-            DRAIN_FACTOR
-        };
-        stations[suspect].credit.try_with(factor);
+        stations[suspect].credit.try_with(DIP_FACTOR);
         self.stage = Stage::Dip {
             suspect,
             full_bps: stations[suspect].sent_bps(),
