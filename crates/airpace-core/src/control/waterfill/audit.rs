@@ -103,6 +103,11 @@ impl Audit {
         if stations.len() < STATIONS_LEAST {
             return;
         }
+        // The overhead contains the errors of assumed rates, which vary more than lies do.
+        if stations.iter().any(|station| station.rate_assumed) {
+            self.on_change(stations);
+            return;
+        }
         let Some(reading) = Reading::of(stations) else {
             return;
         };

@@ -28,6 +28,8 @@ pub(in crate::control::waterfill) struct Credit {
     steady_reports: u16,
     /// What trials have shown since the overhead rose.
     pub(super) evidence: Evidence,
+    /// Whether the box itself has observed or assumed the airtime: nobody claims it.
+    is_observed: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -81,11 +83,22 @@ impl Credit {
                 time: 0.0,
                 bits_per_s: 0.0,
             },
+            is_observed: false,
         }
+    }
+
+    /// Takes an airtime that the box itself has observed or assumed: nobody claims it. Such airtimes
+    /// vary by more than [`SUSPECT_SHARE`] leaves, and a trial would punish the station for that.
+    pub(in crate::control::waterfill) fn observe(&mut self, airtime: f64) {
+        *self = Self {
+            is_observed: true,
+            ..Self::new(airtime)
+        };
     }
 
     /// Takes what a report claims.
     pub(in crate::control::waterfill) fn claim(&mut self, airtime: f64) {
+        self.is_observed = false;
         self.claimed_before = self.claimed;
         self.claimed = airtime;
         self.least_claimed = airtime.min(CLAIM_FORGOTTEN * self.least_claimed);
@@ -138,7 +151,12 @@ impl Credit {
     /// Whether the claim has changed in the last `reports` reports: what the station was sent has
     /// changed with it.
     pub(super) fn has_moved(&self, reports: u16) -> bool {
-        self.steady_reports < reports
+        self.steady_reports < reports && !self.is_observed
+    }
+
+    /// Whether the station may be put to a trial that it has not had in this search.
+    pub(super) fn is_untried(&self) -> bool {
+        self.standing == Standing::Trusted && self.evidence.trials == 0 && !self.is_observed
     }
 
     pub(super) fn is_suspect(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Trials: which station's traffic takes the time that claims do not explain?
 
 use super::super::station::StationEstimate;
-use super::credit::{Credit, Evidence, Standing};
+use super::credit::{Credit, Evidence};
 
 /// Slots in which a suspect is sent little, and those before and after it in which it is not. Levels
 /// that are averaged over five slots do not notice it.
@@ -256,9 +256,7 @@ impl Search {
         let suspect = (0..stations.len())
             .filter(|&idx| {
                 let station = &stations[idx];
-                station.sent_pps > 0.0
-                    && station.credit.standing == Standing::Trusted
-                    && station.credit.evidence.trials == 0
+                station.sent_pps > 0.0 && station.credit.is_untried()
             })
             .min_by(|&a, &b| {
                 let (a, b) = (order(&stations[a].credit), order(&stations[b].credit));
