@@ -44,3 +44,16 @@ pub(crate) fn fq_codel(config: &QueueConfig) -> FqCoDelConfig {
         ..FqCoDelConfig::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_queue_before_a_pacer_is_the_same_live_and_simulated() {
+        let live = fq_codel(&QueueConfig::default()).codel;
+        let simulated = CoDelConfig::paced();
+        assert_eq!(live.target, simulated.target);
+        assert_eq!(live.interval, simulated.interval);
+    }
+}

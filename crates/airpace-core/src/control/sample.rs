@@ -83,6 +83,12 @@ pub(super) struct Wait {
     pub(super) p95_s: f64,
 }
 
+/// Of the packets received the share that was sent before in frames of which all were lost, where
+/// `repeats` packets are received per packet that the level counts.
+pub(super) fn lost_with_frames(repeats: f64) -> f64 {
+    1.0 - 1.0 / repeats
+}
+
 impl Sample {
     /// Reads a report; `None` if it contradicts itself.
     pub(super) fn read(report: &SlotReport) -> Option<Self> {

@@ -3,8 +3,7 @@
 use super::network::{Member, Network};
 use super::rate::{LinkContext, Rates};
 use crate::file::{
-    Category, Channel, Edca, ErrorModel as ErrorModelName, Flow, FlowKind, NodeKind, RateChoice,
-    Timing,
+    Category, Channel, Edca, ErrorModel as ErrorModelName, FlowKind, NodeKind, RateChoice, Timing,
 };
 use airpace_config::document::{KeyError, refuse};
 use airpace_core::phy::{self, AccessCategory, Band, Medium, TxRate};
@@ -168,29 +167,20 @@ impl Air<'_> {
     /// The links of access points to all of their stations at once, where flows need them.
     fn groups(&self, members: &[usize]) -> Vec<LinkConfig> {
         let mut groups = Vec::new();
-        let mut flows = self.network.scenario.flow.iter();
-        if !flows.any(|flow| flow.kind == FlowKind::Multicast) {
-            return groups;
+        let mut served = Vec::new();
+        for flow in &self.network.scenario.flow {
+            if flow.kind == FlowKind::Multicast {
+                served.extend(self.network.group(&flow.to));
+            }
         }
         let rate = TxRate::legacy(self.medium().basic_rates()[0]);
         for (index, &above) in members.iter().enumerate() {
-            let is_group = |flow: &&Flow| {
-                let receivers = self.network.group(&flow.to);
-                flow.kind == FlowKind::Multicast && receivers.contains(&above)
-            };
-            if !self
-                .network
-                .scenario
-                .flow
-                .iter()
-                .any(|flow| is_group(&flow))
-            {
+            if !served.contains(&above) {
                 continue;
             }
-            let stations = members.iter().filter(|&&station| {
-                let member = &self.network.members[station];
-                member.above == Some(above) || member.roams_to.contains(&above)
-            });
+            let stations = members
+                .iter()
+                .filter(|&&station| self.network.members[station].may_be_at(above));
             let radios = stations.filter_map(|&station| radio_of(members, station));
             let radio = RadioId::from_index(index);
             groups.push(LinkConfig {

@@ -33,6 +33,13 @@ pub struct Member {
     pub(super) position: Position,
 }
 
+impl Member {
+    /// Whether it is a client of the node `above`, at first or once it has gone there.
+    pub(super) fn may_be_at(&self, above: usize) -> bool {
+        self.above == Some(above) || self.roams_to.contains(&above)
+    }
+}
+
 /// All nodes of a scenario.
 #[derive(Clone, Debug)]
 pub struct Network<'s> {
@@ -315,11 +322,7 @@ impl<'s> Network<'s> {
     }
 
     fn related(&self, a: usize, b: usize) -> bool {
-        let leads_to = |client: usize, above: usize| {
-            let member = &self.members[client];
-            member.above == Some(above) || member.roams_to.contains(&above)
-        };
-        leads_to(a, b) || leads_to(b, a)
+        self.members[a].may_be_at(b) || self.members[b].may_be_at(a)
     }
 }
 

@@ -93,7 +93,8 @@ pub struct AssumeRates {
 #[derive(Clone, Copy, Debug)]
 struct Assumed {
     bps: f64,
-    /// Its PHY rate when an agent or a radio last told it.
+    /// Its PHY rate when an agent or a radio last reported it, and since then raised by [`KNOWN_RISE`]
+    /// per slot in which nobody sees the station.
     known_bps: Option<f64>,
     /// What a box has observed of its frames so far.
     observed: Option<FrameMeans>,
@@ -101,6 +102,23 @@ struct Assumed {
     line: Line,
     /// Its airtime per bit over many frames.
     ratio: Ratio,
+}
+
+impl Assumed {
+    /// Largest rate to assume in a slot in which no sensor sees the station. `fastest_bps` is the rate of
+    /// the fastest station that is seen.
+    fn most_unseen_bps(&mut self, fastest_bps: Option<f64>) -> f64 {
+        let Some(fastest_bps) = fastest_bps else {
+            // No station is seen that could lose airtime to it.
+            return RANGE_BPS.1;
+        };
+        let usual_bps = fastest_bps.max(UNSEEN_MOST_BPS);
+        let most_bps = self.known_bps.as_mut().map_or(usual_bps, |known_bps| {
+            *known_bps = (*known_bps * KNOWN_RISE).min(RANGE_BPS.1);
+            usual_bps.min(UNSEEN_OVER_KNOWN * *known_bps)
+        });
+        most_bps.clamp(RANGE_BPS.0, RANGE_BPS.1)
+    }
 }
 
 impl AssumeRates {
@@ -187,7 +205,7 @@ impl AssumeRates {
         for (part, packet_s) in parts.iter().zip(division.packet_s) {
             let assumed = self.assumed(part.station);
             if let Some(known_bps) = part.sample.phy_bps {
-                // It holds if nobody tells it any more.
+                // The starting point if reports of it end.
                 (assumed.bps, assumed.known_bps) = (known_bps, Some(known_bps));
                 continue;
             }
@@ -340,17 +358,9 @@ impl AssumeRates {
                 (None, None) => assumed.bps,
                 (Some(_), _) => assumed.bps * factor,
             };
-            let most_bps = match (fastest_bps, assumed.known_bps.as_mut()) {
-                // There is nobody who could pay for it.
-                (None, _) => RANGE_BPS.1,
-                (Some(fastest_bps), None) => fastest_bps.max(UNSEEN_MOST_BPS),
-                (Some(fastest_bps), Some(known_bps)) => {
-                    *known_bps = (*known_bps * KNOWN_RISE).min(RANGE_BPS.1);
-                    (UNSEEN_OVER_KNOWN * *known_bps).min(fastest_bps.max(UNSEEN_MOST_BPS))
-                }
-            };
-            assumed.bps = bps.clamp(RANGE_BPS.0, most_bps.clamp(RANGE_BPS.0, RANGE_BPS.1));
-            let bps = assumed.bps;
+            let most_bps = assumed.most_unseen_bps(fastest_bps);
+            let bps = bps.clamp(RANGE_BPS.0, most_bps);
+            assumed.bps = bps;
             self.reports[idx].recent_inverse_rate = 1.0 / bps;
         }
     }

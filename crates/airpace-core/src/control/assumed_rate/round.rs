@@ -2,7 +2,7 @@
 
 use super::super::WaterfillConfig;
 use super::super::roster::packet_airtime_s;
-use super::super::sample::Sample;
+use super::super::sample::{Sample, lost_with_frames};
 use super::super::waterfill::UPLINK_MOST;
 use super::RANGE_BPS;
 use super::alike::drawn_together;
@@ -138,8 +138,8 @@ impl RoundPart {
     /// that are lost whole and sent again are in it, as they are in what transits and rounds tell of the
     /// stations of unknown rate.
     pub(super) fn known_bit_s(&self) -> Option<f64> {
-        let lost_frames = 1.0 - 1.0 / self.frame.repeats.clamp(1.0, REPEATS_MOST);
-        Some((1.0 + lost_frames) / self.sample.phy_bps?)
+        let repeats = self.frame.repeats.clamp(1.0, REPEATS_MOST);
+        Some((1.0 + lost_with_frames(repeats)) / self.sample.phy_bps?)
     }
 
     /// Frames to the station per round of `round_s`; one at most.

@@ -5,7 +5,7 @@ mod grants;
 mod reads;
 
 use super::super::roster::packet_airtime_s;
-use super::super::sample::Sample;
+use super::super::sample::{Sample, lost_with_frames};
 use super::audit::Credit;
 use super::backlog::Backlog;
 use super::config::WaterfillConfig;
@@ -330,7 +330,7 @@ impl StationEstimate {
             other_frames_per_s * config.uplink_part * config.frame_overhead.as_secs_f64()
                 + 8.0 * sample.uplink_bytes_per_s / self.phy_bps;
         self.uplink_share += UPLINK_GAIN * (uplink_share - self.uplink_share);
-        // What is sent to a station that nobody sees is all that is known of what it receives.
+        // Of a station that nobody sees only what it is sent is known.
         let downlink_pps = sample.received_pps.max(self.unseen_pps).max(1.0);
         let answer_bytes = sample.uplink_bytes_per_s / downlink_pps;
         self.answer_bytes += UPLINK_GAIN * (answer_bytes.min(ANSWER_MOST) - self.answer_bytes);
@@ -376,9 +376,7 @@ impl StationEstimate {
     }
 
     fn update_airtime(&mut self) {
-        // Of the packets received, the share 1 − 1/repeats was in frames that were lost as a whole
-        // before.
-        let lost_frames = 1.0 - 1.0 / self.repeats;
+        let lost_frames = lost_with_frames(self.repeats);
         self.airtime_s = packet_airtime_s(self.packet_bytes, self.phy_bps)
             * (self.transmissions + lost_frames + self.collided);
     }

@@ -119,13 +119,7 @@ fn check_roaming(scenario: &Scenario, node: &Node, at: &str) -> Checked {
         names.extend(other.names());
     }
     for (index, name) in node.roam.to.iter().enumerate() {
-        if !names.contains(name) {
-            let remedy = remedy(name, names.iter().map(String::as_str));
-            return refuse(
-                format!("{at}.roam.to.{index}"),
-                format!("there is no access point `{name}`: {remedy}"),
-            );
-        }
+        check_is_access_point(name, &names, format!("{at}.roam.to.{index}"))?;
     }
     Ok(())
 }
@@ -141,14 +135,7 @@ fn check_access_point(scenario: &Scenario, node: &Node, at: &str) -> Checked {
                     names.extend(other.names());
                 }
             }
-            if names.contains(ap) {
-                return Ok(());
-            }
-            let remedy = remedy(ap, names.iter().map(String::as_str));
-            refuse(
-                format!("{at}.ap"),
-                format!("there is no access point `{ap}`: {remedy}"),
-            )
+            check_is_access_point(ap, &names, format!("{at}.ap"))
         }
         Some(_) => refuse(
             format!("{at}.ap"),
@@ -157,6 +144,15 @@ fn check_access_point(scenario: &Scenario, node: &Node, at: &str) -> Checked {
         None if is_client => check_only_access_point(scenario, node, at),
         None => Ok(()),
     }
+}
+
+/// Checks that `name` is one of the `names` of access points.
+fn check_is_access_point(name: &str, names: &[String], at: String) -> Checked {
+    if names.iter().any(|known| known == name) {
+        return Ok(());
+    }
+    let remedy = remedy(name, names.iter().map(String::as_str));
+    refuse(at, format!("there is no access point `{name}`: {remedy}"))
 }
 
 /// Checks that there is exactly one access point, so that a client need not name its own.

@@ -14,6 +14,32 @@ pub(super) struct Flow {
     pub(super) phase: Duration,
 }
 
+impl Flow {
+    /// The packet `id` of this flow, which is the one with this index, handed to its radio.
+    pub(super) fn send(&self, index: usize, id: u64) -> Input<Datagram> {
+        Input::Send {
+            from: RadioId(self.from),
+            to: RadioId(self.to),
+            packet: Datagram {
+                flow: index as u32,
+                category: self.category,
+                ..Datagram::new(id, self.bytes)
+            },
+        }
+    }
+}
+
+/// When the first packet of each flow is due.
+pub(super) fn first_due(flows: &[Flow]) -> Vec<Time> {
+    flows.iter().map(|flow| Time::ZERO + flow.phase).collect()
+}
+
+/// The flow of which a packet is due next, and when.
+pub(super) fn next_due(due: &[Time]) -> (usize, Time) {
+    let next = due.iter().copied().enumerate().min_by_key(|&(_, at)| at);
+    next.expect("there is a flow")
+}
+
 /// The results of a run.
 #[derive(Default, Debug)]
 pub(super) struct Log {
@@ -62,34 +88,14 @@ pub(super) fn drive(mac: &mut Mac<Datagram>, flows: &[Flow], until: Duration) ->
         delivered: vec![Default::default(); flows.len()],
         ..Log::default()
     };
-    let mut due: Vec<Time> = flows.iter().map(|flow| Time::ZERO + flow.phase).collect();
+    let mut due = first_due(flows);
     loop {
-        let (index, &now) = due.iter().enumerate().min_by_key(|&(_, &at)| at).unwrap();
+        let (index, now) = next_due(&due);
         if now > Time::ZERO + until {
             return log;
         }
-        let Flow {
-            from,
-            to,
-            category,
-            bytes,
-            gap,
-            ..
-        } = flows[index];
-        due[index] += gap;
-        let packet = Datagram {
-            flow: index as u32,
-            category,
-            ..Datagram::new(now.as_nanos(), bytes)
-        };
-        mac.handle(
-            now,
-            Input::Send {
-                from: RadioId(from),
-                to: RadioId(to),
-                packet,
-            },
-        );
+        due[index] += flows[index].gap;
+        mac.handle(now, flows[index].send(index, now.as_nanos()));
         while let Some(output) = mac.poll() {
             match output {
                 Output::Frame(frame) => log.frames.push(frame),

@@ -1,6 +1,6 @@
 //! Invariants of any network under any load.
 
-use super::air::Flow;
+use super::air::{Flow, first_due, next_due};
 use super::*;
 use airpace_core::queue::{AirtimeConfig, AirtimeLimitConfig};
 use std::collections::BTreeMap;
@@ -312,32 +312,12 @@ fn check(
         alone: Duration::ZERO,
         digest,
     };
-    let mut due: Vec<Time> = flows.iter().map(|flow| Time::ZERO + flow.phase).collect();
+    let mut due = first_due(flows);
     let mut now = Time::ZERO;
     for sent in 1..=1_500_u64 {
-        let (index, &at) = due.iter().enumerate().min_by_key(|&(_, &at)| at).unwrap();
-        let Flow {
-            from,
-            to,
-            category,
-            bytes,
-            gap,
-            ..
-        } = flows[index];
-        (now, due[index]) = (at, due[index] + gap);
-        let packet = Datagram {
-            flow: index as u32,
-            category,
-            ..Datagram::new(sent, bytes)
-        };
-        mac.handle(
-            now,
-            Input::Send {
-                from: RadioId(from),
-                to: RadioId(to),
-                packet,
-            },
-        );
+        let (index, at) = next_due(&due);
+        (now, due[index]) = (at, due[index] + flows[index].gap);
+        mac.handle(now, flows[index].send(index, sent));
         if sent == 400 || sent == 1_200 {
             let count = if sent == 400 { neighbours.count } else { 0 };
             mac.handle(
@@ -436,28 +416,15 @@ proptest! {
 fn outputs_of(mut mac: Mac<Datagram>, flows: &[Flow], neighbours: Neighbours) -> Vec<String> {
     let mut told = Vec::new();
     mac.handle(Time::ZERO, Input::SetNeighbours(neighbours));
-    let mut due: Vec<Time> = flows.iter().map(|flow| Time::ZERO + flow.phase).collect();
+    let mut due = first_due(flows);
     let mut steps = 0_u32;
-    while let Some((index, &now)) = due.iter().enumerate().min_by_key(|&(_, &at)| at) {
+    loop {
+        let (index, now) = next_due(&due);
         if now > Time::from_millis(300) {
-            break;
+            return told;
         }
-        let Flow {
-            from,
-            to,
-            category,
-            bytes,
-            gap,
-            ..
-        } = flows[index];
-        due[index] += gap.max(Duration::from_micros(20));
-        let packet = Datagram {
-            flow: index as u32,
-            category,
-            ..Datagram::new(now.as_nanos(), bytes)
-        };
-        let (from, to) = (RadioId(from), RadioId(to));
-        mac.handle(now, Input::Send { from, to, packet });
+        due[index] += flows[index].gap.max(Duration::from_micros(20));
+        mac.handle(now, flows[index].send(index, now.as_nanos()));
         while let Some(output) = mac.poll() {
             told.push(format!("{output:?}"));
         }
@@ -468,5 +435,4 @@ fn outputs_of(mut mac: Mac<Datagram>, flows: &[Flow], neighbours: Neighbours) ->
             }
         }
     }
-    told
 }

@@ -34,7 +34,8 @@ impl Sender {
             self.begin_reduction(now);
             self.set_state(CongestionState::Reduced);
         }
-        // Whoever is held back below does not poll until there is nothing to send.
+        // A caller that stops polling while there is still something to send, as under TCP small
+        // queues, needs the new deadline too.
         self.arm();
     }
 

@@ -75,8 +75,8 @@ impl Sender {
             },
             _ => {}
         }
-        // Not every caller polls until there is nothing to send, which sets the timer as well: one
-        // that is held back below would be called again at once, for ever.
+        // Polling sets the timer only once there is nothing to send. A caller that stops earlier, as
+        // under TCP small queues, would otherwise be called again at the same instant for ever.
         self.arm();
     }
 
@@ -84,10 +84,7 @@ impl Sender {
     pub(super) fn arm(&mut self) {
         let timer = self.next_timer().map(|(due, _)| due);
         let retry = self.retry_due();
-        self.timers.next_due = match (timer, retry) {
-            (Some(timer), Some(retry)) => Some(timer.min(retry)),
-            (timer, retry) => timer.or(retry),
-        };
+        self.timers.next_due = [timer, retry].into_iter().flatten().min();
     }
 
     /// The current retransmission timeout without back-off.
