@@ -5,11 +5,18 @@ use airpace_api::config::{ControlConfig, LawChoice, QueueConfig};
 use airpace_config::quantity::Rate;
 use airpace_core::control::{Goal, LawConfig};
 use airpace_core::pace::PaceConfig;
+use airpace_core::queue::CoDelConfig;
 use airpace_edge::proxy::{Pacing, ProxyConfig, StartRate};
 use airpace_units::BitRate;
 
 /// A proxy without stations. The tables have been validated.
-pub(crate) fn proxy_config(control: &ControlConfig, queue: &QueueConfig, l4s: bool) -> ProxyConfig {
+/// A queue whose target is not configured has that of `codel`.
+pub(crate) fn proxy_config(
+    control: &ControlConfig,
+    queue: &QueueConfig,
+    codel: CoDelConfig,
+    l4s: bool,
+) -> ProxyConfig {
     ProxyConfig {
         pacing: pacing(control),
         slot: control.slot.0,
@@ -24,7 +31,7 @@ pub(crate) fn proxy_config(control: &ControlConfig, queue: &QueueConfig, l4s: bo
             ..PaceConfig::default()
         },
         frame_overhead: control.initial_overhead.0,
-        queue: queues::fq_codel(queue),
+        queue: queues::fq_codel(queue, codel),
         l4s: queues::l4s(l4s, queue),
         ..ProxyConfig::default()
     }

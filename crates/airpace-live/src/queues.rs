@@ -14,8 +14,8 @@ pub(crate) fn l4s(wanted: bool, queue: &QueueConfig) -> Option<L4sConfig> {
     (wanted && queue.ecn).then(L4sConfig::default)
 }
 
-/// The parameters of an FQ-CoDel queue.
-pub(crate) fn fq_codel(config: &QueueConfig) -> FqCoDelConfig {
+/// The parameters of an FQ-CoDel queue. `usual` has the target where none is configured.
+pub(crate) fn fq_codel(config: &QueueConfig, usual: CoDelConfig) -> FqCoDelConfig {
     let memory = config.memory.0.0;
     let (packet_limit, byte_limit) = match config.limit {
         QueueLimit::Packets(packets) => (packets, memory),
@@ -30,10 +30,10 @@ pub(crate) fn fq_codel(config: &QueueConfig) -> FqCoDelConfig {
     // Validated to be at most 65536.
     let quantum = u32::try_from(config.quantum.0.0).unwrap_or(1514);
     let codel = CoDelConfig {
-        target: config.target.0,
+        target: config.target.map_or(usual.target, |target| target.0),
         interval: config.interval.0,
         ecn: config.ecn,
-        ..CoDelConfig::default()
+        ..usual
     };
     FqCoDelConfig {
         queues: config.flows,
@@ -48,12 +48,25 @@ pub(crate) fn fq_codel(config: &QueueConfig) -> FqCoDelConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn the_queue_before_a_pacer_is_the_same_live_and_simulated() {
-        let live = fq_codel(&QueueConfig::default()).codel;
-        let simulated = CoDelConfig::paced();
-        assert_eq!(live.target, simulated.target);
-        assert_eq!(live.interval, simulated.interval);
+        for simulated in [CoDelConfig::paced(), CoDelConfig::in_line()] {
+            assert_eq!(
+                fq_codel(&QueueConfig::default(), simulated).codel,
+                simulated
+            );
+        }
+    }
+
+    #[test]
+    fn a_configured_target_counts() {
+        let config = QueueConfig {
+            target: Some("7 ms".parse().expect("a span")),
+            ..QueueConfig::default()
+        };
+        let codel = fq_codel(&config, CoDelConfig::in_line()).codel;
+        assert_eq!(codel.target, Duration::from_millis(7));
     }
 }

@@ -11,6 +11,7 @@ use crate::keys::PrivateKey;
 use airpace_config::choice::Words as _;
 use airpace_config::quantity::{QueueLimit, Size, Span};
 use airpace_core::control::Law;
+use airpace_core::queue::CoDelConfig;
 use core::net::IpAddr;
 use ipnet::IpNet;
 use std::path::PathBuf;
@@ -375,14 +376,16 @@ impl QueueConfig {
         if !has_room {
             return Err(ConfigError::QueueLimit { limit: self.limit });
         }
-        if self.interval > self.target {
+        // Whatever the file is for, the longer of the usual targets holds where it gives none.
+        let target = self.target.unwrap_or(Span(CoDelConfig::in_line().target));
+        if self.interval > target {
             Ok(())
         } else {
             Err(ConfigError::NotLarger {
                 key: "queue.interval",
                 value: self.interval.to_string(),
                 other: "target",
-                least: self.target.to_string(),
+                least: target.to_string(),
             })
         }
     }

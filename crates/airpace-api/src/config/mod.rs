@@ -85,9 +85,9 @@ section! {
         flows: u32 = default("1024", "1", "65536"),
         /// Bytes that a flow may send per turn (RFC 8290, section 5.2.5).
         quantum: Size = default("1514 B", "64 B", "65536 B"),
-        /// CoDel's target of the standing sojourn time (RFC 8289, section 4.4). It is four times the
+        /// CoDel's target of the standing sojourn time (RFC 8289, section 4.4). It is longer than the
         /// 5 ms of the RFC, because over Wi-Fi packets and acknowledgements come in bunches.
-        target: Span = default("20 ms", "1 ns", "10 s"),
+        target: Option<Span> = optional("20 ms in the wire; 10 ms at a tunnel", "1 ns", "10 s"),
         /// CoDel's interval (RFC 8289, section 4.3); longer than the target.
         interval: Span = default("100 ms", "2 ns", "100 s"),
         /// Whether packets of ECN-capable flows are marked instead of dropped.

@@ -37,17 +37,27 @@ impl Default for CoDelConfig {
 }
 
 impl CoDelConfig {
-    /// Parameters for the queue of a paced station: as by default, with a target of 20 ms.
+    /// Parameters for the queue of a station that is paced: as by default, with a target of 10 ms.
     ///
-    /// Packets and acknowledgements cross the air in bunches a round apart, and how long the access
-    /// point takes varies by a round or two. With 5 ms a Cubic flow that halts for a drop leaves the
-    /// pacer with nothing to send for up to a twentieth of the time. With 10 ms goodput is 1 to 4 %
-    /// greater (`airpace bench frontier`), with 20 ms by up to another per cent. The pacer then sends
-    /// nearly all that it is granted, and the access point's queue is fuller: the p95 ping is a tenth
-    /// longer than with 10 ms beside one station (simulated, MCS 9: 11.5 instead of 10.5 ms) and up to a
-    /// quarter beside three (MCS 9, 4, 1: 19.2 instead of 15.2 ms). mac80211, which stands behind the
-    /// same air, uses 20 ms too.
+    /// Packets and acknowledgements cross the air in bunches a round apart. With 5 ms a Cubic flow
+    /// that halts for a drop leaves the pacer with nothing to send for up to a twentieth of the time.
+    /// With 10 ms goodput is 1 to 4 % greater (`airpace bench frontier`). With 20 ms it gains up to
+    /// another per cent, and the p95 ping is a tenth longer beside one station (simulated, MCS 9:
+    /// 11.5 instead of 10.5 ms) and up to a quarter beside three (MCS 9, 4, 1: 19.2 instead of
+    /// 15.2 ms), because the pacer then sends nearly all that it is granted.
     pub fn paced() -> Self {
+        Self {
+            target: Duration::from_millis(10),
+            ..Self::default()
+        }
+    }
+
+    /// Parameters for the queue of a station that a box in the wire paces: a target of 20 ms, as
+    /// mac80211 has it behind the same air.
+    ///
+    /// The access point holds packets for 8 to 18 ms there. With 10 ms TCP left the pacers of three
+    /// equal stations empty for 3 to 4 % of the time, and with 20 ms for 2 % (`airpace bench mixed`).
+    pub fn in_line() -> Self {
         Self {
             target: Duration::from_millis(20),
             ..Self::default()

@@ -3,6 +3,7 @@
 use crate::control;
 use airpace_api::config::EdgeConfig;
 use airpace_core::control::LawConfig;
+use airpace_core::queue::CoDelConfig;
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_edge::inline::{InlineConfig, KnownStation, MediumConfig};
 use airpace_edge::proxy::{Pacing, ProxyConfig};
@@ -10,7 +11,12 @@ use std::collections::BTreeSet;
 
 /// Returns the configuration of the state machine. `config` has been validated.
 pub(super) fn inline(config: &EdgeConfig) -> InlineConfig {
-    let mut proxy = control::proxy_config(&config.control, &config.queue, config.l4s);
+    let mut proxy = control::proxy_config(
+        &config.control,
+        &config.queue,
+        CoDelConfig::in_line(),
+        config.l4s,
+    );
     if let Pacing::Law(LawConfig::Waterfill(law)) = &mut proxy.pacing {
         law.set_in_line();
         law.obeyed = !config.dry_run;

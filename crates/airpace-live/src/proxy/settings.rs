@@ -3,6 +3,7 @@
 use crate::control;
 use airpace_api::config::{Interactive, ProxyConfig};
 use airpace_core::phy::AccessCategory;
+use airpace_core::queue::CoDelConfig;
 use airpace_core::wire::ip::{IPV4_HEADER_BYTES, IPV4_UDP_HEADER_BYTES};
 use airpace_edge::proxy::{self, Fallback, InteractiveConfig, StationConfig};
 
@@ -45,6 +46,11 @@ pub(super) fn edge(config: &ProxyConfig) -> proxy::ProxyConfig {
                 ..StationConfig::default()
             })
             .collect(),
-        ..control::proxy_config(&config.control, &config.queue, config.l4s)
+        ..control::proxy_config(
+            &config.control,
+            &config.queue,
+            CoDelConfig::paced(),
+            config.l4s,
+        )
     }
 }

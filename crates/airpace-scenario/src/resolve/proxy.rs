@@ -128,7 +128,11 @@ fn resolve_proxy(
         packet_limit: proxy.queue.0,
         codel: CoDelConfig {
             ecn: proxy.ecn,
-            ..CoDelConfig::paced()
+            ..if in_line {
+                CoDelConfig::in_line()
+            } else {
+                CoDelConfig::paced()
+            }
         },
         ..FqCoDelConfig::default()
     };
