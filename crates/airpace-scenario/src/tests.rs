@@ -10,6 +10,7 @@ mod reports;
 mod roaming;
 mod store;
 mod sweep;
+mod unseen;
 mod uploads;
 mod warnings;
 

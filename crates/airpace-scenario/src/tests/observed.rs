@@ -27,6 +27,10 @@ kind = "ping"
 interval = "100 ms"
 "#;
 
+/// Agents that change nothing but what is known: they hold no acknowledgements, and the law is that of a
+/// box in the wire.
+const AGENTS: &str = "reports = \"air\"\ngather_acks = \"0 ms\"\nin_line = true";
+
 /// What a run of the cell with these flows and this proxy shows.
 fn summary(flows: &str, proxy: &str, settings: &[&str]) -> SimulationSummary {
     let text = format!("{CELL}{flows}[[proxy]]\n{proxy}\n");
@@ -52,11 +56,14 @@ fn figures(summary: &SimulationSummary) -> (Vec<f64>, f64) {
 
 /// The means of both over three seeds: a p95 of sixty pings differs by half between seeds.
 fn measured_over_seeds(flows: &str, proxy: &str) -> (Vec<f64>, f64) {
+    over_seeds(|seed| figures(&summary(flows, proxy, &[seed])))
+}
+
+fn over_seeds(run: impl Fn(&str) -> (Vec<f64>, f64)) -> (Vec<f64>, f64) {
     const SEEDS: u32 = 3;
     let (mut goodput, mut p95_ms) = (Vec::new(), 0.0);
     for seed in 1..=SEEDS {
-        let seed = format!("seed={seed}");
-        let (of_seed, of_seed_ms) = figures(&summary(flows, proxy, &[&seed]));
+        let (of_seed, of_seed_ms) = run(&format!("seed={seed}"));
         goodput.resize(of_seed.len(), 0.0);
         for (mean, of_seed) in goodput.iter_mut().zip(of_seed) {
             *mean += of_seed / f64::from(SEEDS);
@@ -82,8 +89,7 @@ fn observed_stations_get_nearly_what_agents_would_get_them() {
         "{observed:?} {agents:?}"
     );
     for (observed, agent) in observed.iter().zip(&agents) {
-        // The slowest station has frames of four packets, whose length is known least.
-        assert!(observed >= &(0.75 * agent), "{observed} {agent}");
+        assert!(observed >= &(0.9 * agent), "{observed} {agent}");
     }
     assert!(observed_ms <= closed_ms / 10.0, "{observed_ms} {closed_ms}");
 }
@@ -106,9 +112,7 @@ fn mixed(agents: &[usize]) -> Vec<f64> {
     }
     text +=
         &format!("[[wire]]{flows}[[flow]]\nkind = \"tcp\"\n[[proxy]]\nreports = \"observed\"\n");
-    let summary = finished(&loaded(&text, &[])).summary;
-    let downloads = summary.flows.iter().filter(|flow| flow.kind != "ping");
-    downloads.map(|flow| flow.goodput_mbps).collect()
+    over_seeds(|seed| figures(&finished(&loaded(&text, &[seed])).summary)).0
 }
 
 #[test]
@@ -119,7 +123,7 @@ fn beside_agents_no_station_pays_for_having_none() {
     for agents in [&[0][..], &[1], &[2], &[0, 1], &[1, 2]] {
         let some = mixed(agents);
         for (some, all) in some.iter().zip(&all) {
-            assert!(some >= &(0.8 * all), "{agents:?}: {some} {all}");
+            assert!(some >= &(0.9 * all), "{agents:?}: {some} {all}");
         }
     }
 }
@@ -155,11 +159,10 @@ name = "slow"
 kind = "tcp"
 to = "station-3"
 "#;
-    let (agents, _) = measured(flows, "reports = \"air\"");
-    let (observed, _) = measured(flows, "reports = \"observed\"");
-    // The mean of the answers' waits stands for that of each station: the slowest gets 0.6.
+    let (agents, _) = measured_over_seeds(flows, AGENTS);
+    let (observed, _) = measured_over_seeds(flows, "reports = \"observed\"");
     for (observed, agent) in observed.iter().zip(&agents) {
-        assert!(observed >= &(0.55 * agent), "{observed} {agent}");
+        assert!(observed >= &(0.9 * agent), "{observed} {agent}");
     }
 }
 
@@ -187,12 +190,11 @@ name = "slow"
 kind = "tcp"
 to = "station-3"
 "#;
-    let (agents, _) = measured(flows, "reports = \"air\"");
-    let (observed, _) = measured(flows, "reports = \"observed\"");
+    let (agents, _) = measured_over_seeds(flows, AGENTS);
+    let (observed, _) = measured_over_seeds(flows, "reports = \"observed\"");
     // A quarter of it came through while its answers were held against the packets that were seen.
-    assert!(observed[0] >= 0.9 * agents[0], "{observed:?} {agents:?}");
     for (observed, agent) in observed.iter().zip(&agents) {
-        assert!(observed >= &(0.75 * agent), "{observed} {agent}");
+        assert!(observed >= &(0.9 * agent), "{observed} {agent}");
     }
 }
 

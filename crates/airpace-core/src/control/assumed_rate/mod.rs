@@ -15,6 +15,7 @@ mod alike;
 mod beside;
 mod foreign;
 mod intercept;
+mod left;
 mod round;
 mod steady;
 #[cfg(test)]
@@ -29,6 +30,7 @@ use beside::{beside_known, drawn_to_known};
 use core::time::Duration;
 use foreign::Foreign;
 use intercept::{Line, intercept};
+use left::Left;
 use round::{DEFAULT_BYTES, FrameMeans, Others, RoundPart, Transit, UnseenPart};
 use steady::{Observed, Ratio, steady};
 
@@ -58,8 +60,9 @@ const UPLOAD_BYTES_PER_S: f64 = 125_000.0;
 /// Answers per second of a station whose packets pass unseen from which these take a share of the air:
 /// more than pings and idle connections have.
 const BYPASSED_ANSWERS_PER_S: f64 = 30.0;
-/// Weight of a slot in the airtime per packet of stations whose frames no sensor sees.
-const UNSEEN_GAIN: f64 = 0.1;
+/// Part of the way that the airtime per packet of a station whose frames no sensor sees goes per slot
+/// towards what the others leave of the round.
+const UNSEEN_GAIN: f64 = 0.2;
 /// Largest rate assumed for a station whose frames no sensor sees, as a multiple of what was last known of
 /// it. Unlike a rate that frames show, nothing would correct one that is too high, and those that are
 /// seen would pay for it.
@@ -67,9 +70,9 @@ const UNSEEN_OVER_KNOWN: f64 = 1.25;
 /// Factor per slot on that: the station may have come closer. In slots of 100 ms a tenfold rate is
 /// allowed after 80 s.
 const KNOWN_RISE: f64 = 1.003;
-/// Largest rate assumed for one of which nothing is known, unless a station that is seen is faster: VHT
-/// MCS 9 at 80 MHz, two streams, as most phones and laptops have.
-const UNSEEN_MOST_BPS: f64 = 866.7e6;
+/// Largest rate assumed for one of which nothing is known, unless a station that is seen is faster: HE
+/// MCS 11 at 160 MHz, two streams, as the fastest phones and laptops have.
+const UNSEEN_MOST_BPS: f64 = 2.402e9;
 /// Rate assumed for a new station: 65 Mbit/s, one stream at 20 MHz.
 const FIRST_BPS: f64 = 65e6;
 /// Smallest and largest assumed rate: HT MCS 0 at 20 MHz, and HE MCS 11 with four streams at 160
@@ -85,6 +88,8 @@ pub struct AssumeRates {
     /// What all transits have in common, seconds, by the rounds of a loaded channel.
     common_s: Option<f64>,
     foreign: Foreign,
+    /// What stations that are seen leave of the round.
+    left: Left,
     /// The reports of the current slot with assumed rates filled in; kept for its capacity.
     reports: Vec<SlotReport>,
 }
@@ -132,6 +137,7 @@ impl AssumeRates {
             assumed: Vec::new(),
             common_s: None,
             foreign: Foreign::default(),
+            left: Left::default(),
             reports: Vec::new(),
         }
     }
@@ -221,7 +227,8 @@ impl AssumeRates {
                 assumed.bps = (assumed.bps * UNAGGREGATED_RISE).min(RANGE_BPS.1);
             }
         }
-        round::unseen_packet_s(&parts, &others, self.overhead_s, self.common_s)
+        let left = round::unseen_packet_s(&parts, &others, self.overhead_s, self.common_s)?;
+        Some(self.left.add(left))
     }
 
     /// Lets the ratios between the airtimes per packet change slowly, and corrects those of the stations
@@ -349,6 +356,7 @@ impl AssumeRates {
                     let packet_bytes = sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
                     let packet_s = packet_airtime_s(packet_bytes, assumed.bps);
                     let packet_s = packet_s + UNSEEN_GAIN * (left_s - packet_s);
+                    let packet_s = packet_s.max(packet_airtime_s(packet_bytes, RANGE_BPS.1));
                     packet_airtime_s(packet_bytes, 1.0) / packet_s
                 }
                 // Nothing is known: the access point's own queue is no worse than an arbitrary rate.

@@ -396,7 +396,7 @@ fn a_station_that_nobody_sees_any_more_is_not_taken_for_a_faster_one() {
 
 #[test]
 fn a_station_that_nobody_has_ever_seen_is_no_faster_than_usual_or_than_its_neighbours() {
-    for (neighbour_mbps, most_mbps) in [(58.5, 866.7), (1_300.0, 1_300.0)] {
+    for (neighbour_mbps, most_mbps) in [(58.5, 2_402.0), (3_000.0, 3_000.0)] {
         let mut reports = observed(&[(10.0, neighbour_mbps)], 0.0, 310e-6);
         reports[0].inverse_rate_sum = f64::from(reports[0].frames) / (neighbour_mbps * 1e6);
         reports[0].sensor = Sensor::Agent;

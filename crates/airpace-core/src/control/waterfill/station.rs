@@ -302,8 +302,10 @@ impl StationEstimate {
             .last
             .map(|at| (at, sample.slot))
             .or(self.last.map(|(at, _)| (at, sample.slot)));
-        self.demand_pps = self.demand_pps.max(sample.received_pps);
-        let quiet_pps = (sample.received_pps - sample.held_pps).max(0.0);
+        // What nobody has seen arrive was on the air all the same.
+        let used_pps = sample.received_pps.max(self.unseen_pps);
+        self.demand_pps = self.demand_pps.max(used_pps);
+        let quiet_pps = (used_pps - sample.held_pps).max(0.0);
         self.quiet_pps += QUIET_GAIN * (quiet_pps - self.quiet_pps);
         self.account_uplink(sample, config);
         self.account(sample, config);

@@ -1,0 +1,100 @@
+//! What stations that are seen leave of the round for the others.
+
+use std::collections::VecDeque;
+
+/// Slots that are remembered.
+const SLOTS: usize = 30;
+
+/// What one slot's round tells of packets to stations whose frames no sensor sees.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct LeftPart {
+    /// Airtime per packet, seconds. It is a small difference of large times, and below zero in some
+    /// slots.
+    pub(super) packet_s: f64,
+    /// Packets per round. The more they are, the less an error of the round counts.
+    pub(super) packets: f64,
+}
+
+/// The airtime per packet over the last slots.
+///
+/// The times that are seen are wrong for a second or two now and then, when answers come a frame later
+/// than usual, and then all in one direction. So the median counts, not the mean.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Left {
+    slots: VecDeque<LeftPart>,
+}
+
+impl Left {
+    /// Adds a slot. Returns the median airtime per packet, weighted by packets, seconds.
+    pub(super) fn add(&mut self, part: LeftPart) -> f64 {
+        if self.slots.len() == SLOTS {
+            self.slots.pop_front();
+        }
+        self.slots.push_back(part);
+        let mut sorted: Vec<LeftPart> = self.slots.iter().copied().collect();
+        sorted.sort_by(|one, other| one.packet_s.total_cmp(&other.packet_s));
+        let all: f64 = sorted.iter().map(|part| part.packets).sum();
+        let mut below = 0.0;
+        let median = sorted.iter().find(|part| {
+            below += part.packets;
+            below >= all / 2.0
+        });
+        median.map_or(part.packet_s, |median| median.packet_s)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_that_are_wrong_together_do_not_move_the_median() {
+        let mut left = Left::default();
+        let told_us = |slot: usize| {
+            if slot % 30 < 10 {
+                150.0
+            } else {
+                55.0 + (slot % 5) as f64
+            }
+        };
+        for slot in 0..100 {
+            let told = left.add(LeftPart {
+                packet_s: told_us(slot) * 1e-6,
+                packets: 20.0,
+            });
+            if slot > 30 {
+                assert!((55e-6..60e-6).contains(&told), "{told}");
+            }
+        }
+    }
+
+    #[test]
+    fn slots_with_few_packets_count_less() {
+        let mut left = Left::default();
+        for packets in [1.0, 1.0, 1.0, 10.0] {
+            left.add(LeftPart {
+                packet_s: packets,
+                packets,
+            });
+        }
+        let told = left.add(LeftPart {
+            packet_s: 0.0,
+            packets: 1.0,
+        });
+        assert!((told - 10.0).abs() < 1e-12, "{told}");
+    }
+
+    #[test]
+    fn a_change_is_followed_after_half_of_the_memory() {
+        let mut left = Left::default();
+        let part = |packet_s| LeftPart {
+            packet_s,
+            packets: 5.0,
+        };
+        for _ in 0..SLOTS {
+            left.add(part(1.0));
+        }
+        let slots = (1..).find(|_| left.add(part(2.0)) > 1.5);
+        assert_eq!(slots, Some(SLOTS / 2 + 1));
+    }
+}
