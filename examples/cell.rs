@@ -4,7 +4,7 @@
 //! ```text
 //! $ cargo run -p airpace-examples --example cell
 //! alone: TCP 288.6 Mbit/s, ping p95 77.1 ms
-//! with airpace: TCP 266.0 Mbit/s, ping p95 14.2 ms
+//! with airpace: TCP 263.1 Mbit/s, ping p95 13.7 ms
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 

@@ -4,8 +4,8 @@
 //! ```text
 //! $ cargo run -p airpace-examples --example own_law
 //! law       TCP Mbit/s  ping p95 ms
-//! built-in       260.7         7.77
-//! own            260.7         7.77
+//! built-in       260.0         7.77
+//! own            260.0         7.77
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 

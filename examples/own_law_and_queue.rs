@@ -6,10 +6,10 @@
 //! law       queue     TCP Mbit/s  ping p95 ms
 //! none      built-in       318.2         34.3
 //! none      own            293.0          5.5
-//! built-in  built-in       274.2          7.6
-//! built-in  own            273.9          6.1
-//! own       built-in       277.5          5.7
-//! own       own            274.3          6.2
+//! built-in  built-in       274.0          4.8
+//! built-in  own            274.8          5.1
+//! own       built-in       272.7          5.3
+//! own       own            274.9          5.1
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 

@@ -14,10 +14,10 @@
 //!    5        226   226    10298  controlled
 //!    6        250   226    11816  controlled
 //!    7        276   226    13306  controlled
-//!    8        370    83    14845  conservative
-//!    9        420    84    16331  conservative
+//!    8        370    83    14843  conservative
+//!    9        420    84    16329  conservative
 //!   10        470    83    17766  conservative
-//!   11        519  10233     8817  unshaped
+//!   11        519  10233     8816  unshaped
 //!   12        618  1000     9192  unshaped
 //!   13        716  1000     9469  unshaped
 //! ```
