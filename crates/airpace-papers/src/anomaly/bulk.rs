@@ -1,7 +1,7 @@
 use super::table_1::{IN_BURSTS, MEASURED_FAST_PERCENT, UDP, bursts, in_bursts};
 use super::{
-    LOSSLESS, SCHEMES, airtime_of_time, airtime_share, goodput, lossless, per_scheme, with_scheme,
-    without_losses,
+    FAST_LOSSES, LOSSLESS, SCHEMES, SLOW_LOSS, airtime_of_time, airtime_share, goodput, lossless,
+    note_losses, per_scheme, with_scheme, without_losses,
 };
 use crate::reproduction::{Bar, Case, Findings, Printed, Results, Sample, stations};
 use airpace_core::model::jain;
@@ -97,13 +97,25 @@ pub(super) fn airtime(results: &Results) -> Findings {
             Bar::About(100.0 / 3.0, 1.0),
         );
     }
+    note_losses(&mut findings);
     findings
 }
 
+/// Seeds of the downloads under FIFO and FQ-CoDel, whose shares of one queue differ from run to run.
+const SEEDS_OF_SHARED_QUEUES: u32 = 80;
+
 pub(super) fn download_cases() -> Vec<Case> {
-    let mut cases = per_scheme(TCP, &[]);
+    let mut cases = Vec::new();
     for scheme in SCHEMES {
-        cases.push(lossless(without_losses(scheme.name()), scheme, TCP, &[]));
+        for case in [
+            with_scheme(scheme.name(), scheme, TCP, &[]),
+            lossless(without_losses(scheme.name()), scheme, TCP, &[]),
+        ] {
+            cases.push(match scheme {
+                Scheme::Fifo | Scheme::FqCodel => case.seeds(SEEDS_OF_SHARED_QUEUES),
+                _ => case,
+            });
+        }
     }
     cases
 }
@@ -129,7 +141,26 @@ pub(super) fn fairness_cases() -> Vec<Case> {
         let case = with_scheme(format!("both, {with}"), Scheme::Airtime, TCP, &BOTH_WAYS);
         cases.push(case.set(setting));
     }
+    let mut lossy = with_scheme(
+        format!("both, {LOSSY_UPLINKS}"),
+        Scheme::Airtime,
+        TCP,
+        &BOTH_WAYS,
+    );
+    for setting in both_ways_lossy() {
+        lossy = lossy.set(setting);
+    }
+    cases.push(lossy);
     cases
+}
+
+const LOSSY_UPLINKS: &str = "the same losses of what the stations send";
+
+fn both_ways_lossy() -> [String; 2] {
+    [
+        format!("node.fast.uplink_loss={:?}", &FAST_LOSSES[..2]),
+        format!("node.slow.uplink_loss={SLOW_LOSS}"),
+    ]
 }
 
 /// Jain's index of the three stations' airtime.
@@ -161,7 +192,8 @@ pub(super) fn fairness(results: &Results) -> Findings {
         &index("both", Scheme::Airtime),
         Bar::AtLeast(0.95),
     );
-    for (with, _) in OTHER_LIMITS {
+    let other_limits = OTHER_LIMITS.map(|(with, _)| with);
+    for with in other_limits.into_iter().chain([LOSSY_UPLINKS]) {
         findings.variant(
             with,
             &results.sample(&format!("both, {with}"), jain_of_airtime),
@@ -183,6 +215,7 @@ pub(super) fn fairness(results: &Results) -> Findings {
             );
         }
     }
+    note_losses(&mut findings);
     findings
 }
 
@@ -219,5 +252,6 @@ pub(super) fn throughput(results: &Results) -> Findings {
         let total = growths(&|case| results.goodput_mbps(case));
         relate("total", "a net increase", total, up);
     }
+    note_losses(&mut findings);
     findings
 }

@@ -1,6 +1,6 @@
 use super::{
     LOSSLESS, airtime_of_time, airtime_share, goodput, level, level_of_frames, lossless,
-    per_scheme, with_scheme, without_losses,
+    note_losses, per_scheme, with_scheme, without_losses,
 };
 use crate::reproduction::{Bar, Case, Findings, Printed, Results, Sample};
 use airpace_core::model::anomaly::{Aggregate, Share, shares};
@@ -93,6 +93,12 @@ pub(super) fn cases() -> Vec<Case> {
     }
     cases.push(in_bursts(Scheme::Fifo));
     cases.push(paced(Scheme::Fifo));
+    cases.push(with_scheme(
+        format!("fifo, {AS_RECEIVED}"),
+        Scheme::Fifo,
+        UDP,
+        &[AS_RECEIVED_RATES],
+    ));
     cases
 }
 
@@ -117,6 +123,14 @@ pub(super) fn paced(scheme: Scheme) -> Case {
     with_scheme(name, scheme, UDP, &["flow.udp.kind=\"udp-cbr\""])
 }
 
+/// As many packets of each station find room in the full queue as are received in the table, and as
+/// many as are lost on the air.
+const AS_RECEIVED: &str = "arrivals in the proportion of the measured rates";
+const AS_RECEIVED_RATES: &str = "flow=[\
+     { name = \"udp-1\", kind = \"udp-poisson\", to = \"fast-1\", rate = \"134 Mbit/s\" }, \
+     { name = \"udp-2\", kind = \"udp-poisson\", to = \"fast-2\", rate = \"130 Mbit/s\" }, \
+     { name = \"udp-3\", kind = \"udp-poisson\", to = \"slow\", rate = \"100 Mbit/s\" }]";
+
 pub(super) fn bursts(case: &str) -> String {
     format!("{case}, {IN_BURSTS}")
 }
@@ -133,6 +147,10 @@ pub(super) fn judge(results: &Results) -> Findings {
     model(&mut findings, &FIFO);
     model(&mut findings, &FAIR);
     simulated(&mut findings, results);
+    note_losses(&mut findings);
+    findings.note(
+        "so the goodputs under airtime are no evidence; those under FIFO, and all levels, are",
+    );
     findings.note(format!(
         "the table from our own levels: {}; {}",
         from_our_levels(results, "fifo", false),
@@ -232,7 +250,7 @@ fn simulated(findings: &mut Findings, results: &Results) {
         &(&results.sample("fifo", |summary| airtime_of_time(summary, "fast")) * 100.0),
         Bar::near(MEASURED_FAST_PERCENT, 0.25),
     );
-    for with in [IN_BURSTS, LOSSLESS] {
+    for with in [IN_BURSTS, LOSSLESS, AS_RECEIVED] {
         let case = format!("fifo, {with}");
         let sample = results.sample(&case, |summary| airtime_of_time(summary, "fast"));
         findings.variant(with, &(&sample * 100.0));
@@ -292,7 +310,7 @@ fn variants(findings: &mut Findings, case: &str, figure: impl Fn(&str) -> Sample
     findings.variant("fixed rates", &figure(&fixed_rates(case)));
     findings.variant(LOSSLESS, &figure(&without_losses(case)));
     if case == "fifo" {
-        for with in [IN_BURSTS, PACED] {
+        for with in [IN_BURSTS, PACED, AS_RECEIVED] {
             findings.variant(with, &figure(&format!("{case}, {with}")));
         }
     }

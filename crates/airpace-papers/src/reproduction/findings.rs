@@ -25,6 +25,16 @@ impl Bar {
         Self::About(target, share * target.abs())
     }
 
+    /// The range of a printed figure, wider by what is uncertain about the figure itself. Bounds on
+    /// one side are words, not figures, and stay.
+    fn widened(self, by: f64) -> Self {
+        match self {
+            Self::Between(low, high) => Self::Between(low - by, high + by),
+            Self::About(target, tolerance) => Self::About(target, tolerance + by),
+            bound => bound,
+        }
+    }
+
     /// Whether `value` lies in the range. NaN never does.
     pub(super) fn holds(self, value: f64) -> bool {
         match self {
@@ -173,9 +183,25 @@ fn finite(value: f64) -> Option<f64> {
 pub(crate) struct Findings {
     relations: Vec<Relation>,
     notes: Vec<String>,
+    /// The number of runs of which the printed figures are means, if the paper says it.
+    printed_runs: Option<u32>,
 }
 
 impl Findings {
+    /// Findings of a paper that prints means over `runs` runs, each as uncertain as one of ours: the
+    /// bar of a printed figure is wider by half the 95 % confidence interval of such a mean.
+    pub(crate) fn of_printed_means(runs: u32) -> Self {
+        let mut findings = Self {
+            printed_runs: Some(runs),
+            ..Self::default()
+        };
+        findings.note(format!(
+            "the paper prints means over {runs} runs: bars of its figures include the 95 % confidence \
+             interval of such a mean, by the spread of our runs"
+        ));
+        findings
+    }
+
     /// Compares `measured` with `bar`. The paper has `printed` in its place.
     pub(crate) fn relate(
         &mut self,
@@ -185,12 +211,16 @@ impl Findings {
         measured: &Sample,
         bar: Bar,
     ) {
+        let is_figure = matches!(printed, Printed::Figure(_) | Printed::Range(..));
+        let runs = self.printed_runs.filter(|_| is_figure);
         self.relations.push(Relation {
             what: what.into(),
             unit: unit.to_owned(),
             printed,
             measured: measured.clone(),
-            bar,
+            bar: runs.map_or(bar, |runs| {
+                bar.widened(three_digits(measured.ci95_of_others(runs)))
+            }),
             variants: Vec::new(),
         });
     }
@@ -300,6 +330,15 @@ fn with_unit(text: String, unit: &str) -> String {
 fn exact(value: f64) -> String {
     let rounded = (value * 1e6).round() / 1e6;
     format!("{rounded}")
+}
+
+/// `value`, not negative, rounded up to three significant digits.
+fn three_digits(value: f64) -> f64 {
+    if value == 0.0 {
+        return value;
+    }
+    let unit = 10_f64.powf(value.log10().floor() - 2.0);
+    (value / unit).ceil() * unit
 }
 
 /// A number with about three significant digits.

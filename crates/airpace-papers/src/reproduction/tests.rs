@@ -76,6 +76,40 @@ fn a_verdict_is_that_of_the_whole_interval() {
 }
 
 #[test]
+fn the_bar_of_a_printed_mean_includes_what_is_uncertain_about_the_mean() {
+    // Standard deviation 2, so that means over 4 runs are uncertain by 1.96 · 2 / √4 = 1.96.
+    let ours = Sample::of(vec![34.0, 36.0, 38.0]);
+    assert!((ours.ci95_of_others(4) - 1.96).abs() < 1e-9);
+    let mut findings = Findings::of_printed_means(4);
+    let printed = [
+        (Printed::Figure(30.0), Bar::About(30.0, 5.0), "30 ± 6.96"),
+        (
+            Printed::Range(28.0, 32.0),
+            Bar::Between(25.0, 35.0),
+            "23.04 to 36.96",
+        ),
+        // Words and bounds on one side are as they were.
+        (Printed::Figure(30.0), Bar::AtMost(35.0), "≤ 35"),
+        (Printed::Words("about 30"), Bar::About(30.0, 5.0), "30 ± 5"),
+        (Printed::Ours, Bar::About(30.0, 5.0), "30 ± 5"),
+    ];
+    for (printed, bar, text) in printed {
+        findings.ratio("ping", printed, &ours, bar);
+        let results = findings.results();
+        assert_eq!(results.last().unwrap().bar, text);
+    }
+    assert!(findings.text().contains("means over 4 runs"));
+    // Figures without a spread, and those of other papers, have their bars as they are.
+    let mut others = Findings::of_printed_means(4);
+    let exact = Sample::exactly(36.0);
+    others.ratio("ping", Printed::Figure(30.0), &exact, Bar::About(30.0, 5.0));
+    assert_eq!(others.results()[0].bar, "30 ± 5");
+    let mut usual = Findings::default();
+    usual.ratio("ping", Printed::Figure(30.0), &ours, Bar::About(30.0, 5.0));
+    assert_eq!(usual.results()[0].bar, "30 ± 5");
+}
+
+#[test]
 fn a_row_holds_only_if_all_its_relations_hold() {
     let mut findings = Findings::default();
     assert_eq!(findings.verdict(), Verdict::Missed);
@@ -201,9 +235,9 @@ fn the_same_seed_gives_the_same_rows_and_files() {
     let run_and_store = || {
         let store = Store::new(&folder, false).unwrap();
         let stop = Stop::default();
-        let claims = claim("004-T1");
+        let claims = claim("004-F1/4");
         let completed = reproduce(&claims, &effort(), None, Some(&store), &|_| {}, &stop).unwrap();
-        let file = std::fs::read_to_string(folder.join("004-T1.json")).unwrap();
+        let file = std::fs::read_to_string(folder.join("004-F1-4.json")).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
         let text: Vec<String> = file
             .lines()
@@ -220,11 +254,13 @@ fn the_same_seed_gives_the_same_rows_and_files() {
     assert_eq!(file, again);
     let text = render::text(&first.reproduction);
     assert!(
-        text.contains("004-T1") && text.contains("bar 79 ± 5 %") && text.contains("paper 79 %"),
+        text.contains("004-F1/4")
+            && text.contains("bar 35 ± 10 ms")
+            && text.contains("paper 35 ms"),
         "{text}"
     );
     assert!(
-        render::markdown(&first.reproduction).contains("| fifo, slow: share of all time | 79 %")
+        render::markdown(&first.reproduction).contains("| fq-codel, fast: median ping | 35 ms")
     );
 }
 
@@ -295,7 +331,8 @@ fn a_horizon_multiplies_the_measured_time() {
 
 #[test]
 fn rows_share_runs_and_a_stop_ends_them() {
-    let rows = [claim("004-T1"), claim("004-F5")].concat();
+    // The same runs in both rows.
+    let rows = [claim("004-F1/4"), claim("004-F1/4")].concat();
     let completed = run(&rows, &effort(), &Stop::default()).unwrap();
     let first = |row: usize| &completed.runs[row]["fifo"][0];
     assert!(Arc::ptr_eq(first(0), first(1)));
