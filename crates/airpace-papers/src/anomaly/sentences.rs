@@ -2,7 +2,8 @@
 
 use super::bulk::BOTH_WAYS;
 use super::{
-    LOSSLESS, SCHEMES, airtime_share, lossless, note_losses, ping_ms, with_scheme, without_losses,
+    LOSSLESS, REPETITIONS, SCHEMES, airtime_share, lossless, note_losses, ping_ms, with_scheme,
+    without_losses,
 };
 use crate::reproduction::{Bar, Case, Findings, Printed, Results, Sample, flows};
 use airpace_sim::mac::Scheme;
@@ -22,7 +23,8 @@ pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for scheme in SCHEMES {
         cases.push(with_scheme(format!("down, {scheme}"), scheme, PING, &[]));
-        cases.push(with_scheme(format!("both, {scheme}"), scheme, BULK, &BOTH_WAYS).set(PINGS));
+        let both = with_scheme(format!("both, {scheme}"), scheme, BULK, &BOTH_WAYS);
+        cases.push(both.set(PINGS).seeds(REPETITIONS));
         let name = without_losses(&format!("down, {scheme}"));
         cases.push(lossless(name, scheme, PING, &[]));
         let name = format!("down, {scheme}, {ONE_AHEAD}");
@@ -58,7 +60,7 @@ const ONE_FRAME_AHEAD: &str = "node.ap.queue.hardware_queue=1";
 const PINGS: &str = "flow.ping.count=1";
 
 pub(super) fn judge(results: &Results) -> Findings {
-    let mut findings = Findings::default();
+    let mut findings = Findings::of_printed_means(REPETITIONS);
     pings(&mut findings, results);
     both_ways(&mut findings, results);
     calls(&mut findings, results);
