@@ -15,10 +15,11 @@ const PING: &str = include_str!("../../../../scenarios/004-f1-latency.toml");
 const SPARSE_STATION: &str = include_str!("../../../../scenarios/004-f8-sparse.toml");
 
 pub(super) fn download_cases() -> Vec<Case> {
-    let mut cases = per_scheme(PING);
     let scheme = Scheme::FqCodel;
+    let mut cases = per_scheme(PING);
     cases.push(lossless(without_losses(scheme.name()), scheme, PING, &[]));
-    cases
+    let seeds = |case: Case| case.seeds(REPETITIONS);
+    cases.into_iter().map(seeds).collect()
 }
 
 pub(super) fn downloads(results: &Results) -> Findings {
