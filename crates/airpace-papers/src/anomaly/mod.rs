@@ -154,8 +154,10 @@ fn with_scheme(
     if has_node(text, "sparse") {
         case = case.set(format!("node.sparse.loss={}", FAST_LOSSES[2]));
     }
+    // Stations that receive one-way UDP send nothing.
+    let sends = text.contains("kind = \"tcp\"");
     for node in ["fast", "slow", "sparse"] {
-        if has_node(text, node) {
+        if sends && has_node(text, node) {
             case = case.set(format!("node.{node}.uplink_loss={UPLINK_LOSS}"));
         }
     }
