@@ -144,12 +144,23 @@ struct Relation {
     printed: Printed,
     measured: Sample,
     bar: Bar,
+    /// How uncertain the printed figure itself is: half its 95 % confidence interval, or 0.
+    printed_ci95: f64,
     variants: Vec<(String, Sample)>,
 }
 
 impl Relation {
     fn verdict(&self) -> Verdict {
-        self.bar.verdict(&self.measured)
+        match self.bar.verdict(&self.measured) {
+            // It would not miss a figure that is within the printed one's own uncertainty.
+            Verdict::Missed
+                if self.bar.widened(self.printed_ci95).verdict(&self.measured)
+                    != Verdict::Missed =>
+            {
+                Verdict::Inconclusive
+            }
+            verdict => verdict,
+        }
     }
 
     fn result(&self) -> RelationResult {
@@ -188,16 +199,17 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    /// Findings of a paper that prints means over `runs` runs, each as uncertain as one of ours: the
-    /// bar of a printed figure is wider by half the 95 % confidence interval of such a mean.
+    /// Findings of a paper that prints means over `runs` runs, each as uncertain as one of ours. What
+    /// misses a printed figure by less than half the 95 % confidence interval of such a mean is
+    /// inconclusive.
     pub(crate) fn of_printed_means(runs: u32) -> Self {
         let mut findings = Self {
             printed_runs: Some(runs),
             ..Self::default()
         };
         findings.note(format!(
-            "the paper prints means over {runs} runs: bars of its figures include the 95 % confidence \
-             interval of such a mean, by the spread of our runs"
+            "the paper prints means over {runs} runs: what misses a printed figure by less than the 95 % \
+             confidence interval of such a mean, by the spread of our runs, is inconclusive"
         ));
         findings
     }
@@ -218,9 +230,8 @@ impl Findings {
             unit: unit.to_owned(),
             printed,
             measured: measured.clone(),
-            bar: runs.map_or(bar, |runs| {
-                bar.widened(three_digits(measured.ci95_of_others(runs)))
-            }),
+            bar,
+            printed_ci95: runs.map_or(0.0, |runs| measured.ci95_of_others(runs)),
             variants: Vec::new(),
         });
     }
@@ -330,15 +341,6 @@ fn with_unit(text: String, unit: &str) -> String {
 fn exact(value: f64) -> String {
     let rounded = (value * 1e6).round() / 1e6;
     format!("{rounded}")
-}
-
-/// `value`, not negative, rounded up to three significant digits.
-fn three_digits(value: f64) -> f64 {
-    if value == 0.0 {
-        return value;
-    }
-    let unit = 10_f64.powf(value.log10().floor() - 2.0);
-    (value / unit).ceil() * unit
 }
 
 /// A number with about three significant digits.

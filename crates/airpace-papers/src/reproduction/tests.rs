@@ -76,37 +76,45 @@ fn a_verdict_is_that_of_the_whole_interval() {
 }
 
 #[test]
-fn the_bar_of_a_printed_mean_includes_what_is_uncertain_about_the_mean() {
-    // Standard deviation 2, so that means over 4 runs are uncertain by 1.96 · 2 / √4 = 1.96.
-    let ours = Sample::of(vec![34.0, 36.0, 38.0]);
-    assert!((ours.ci95_of_others(4) - 1.96).abs() < 1e-9);
-    let mut findings = Findings::of_printed_means(4);
-    let printed = [
-        (Printed::Figure(30.0), Bar::About(30.0, 5.0), "30 ± 6.96"),
-        (
-            Printed::Range(28.0, 32.0),
-            Bar::Between(25.0, 35.0),
-            "23.04 to 36.96",
-        ),
-        // Words and bounds on one side are as they were.
-        (Printed::Figure(30.0), Bar::AtMost(35.0), "≤ 35"),
-        (Printed::Words("about 30"), Bar::About(30.0, 5.0), "30 ± 5"),
-        (Printed::Ours, Bar::About(30.0, 5.0), "30 ± 5"),
-    ];
-    for (printed, bar, text) in printed {
-        findings.ratio("ping", printed, &ours, bar);
-        let results = findings.results();
-        assert_eq!(results.last().unwrap().bar, text);
+fn what_misses_a_printed_mean_by_less_than_its_uncertainty_is_inconclusive() {
+    // Standard deviation 2: means over 4 runs are uncertain by 1.96 · 2 / √4 = 1.96, ours over 16 by
+    // 0.95.
+    let spread = [2.0_f64, -2.0].map(|half| half * (15.0_f64 / 16.0).sqrt());
+    let at = |mean: f64| Sample::of((0..16).map(|run| mean + spread[run % 2]).collect());
+    assert!((at(0.0).ci95_of_others(4) - 1.96).abs() < 1e-9);
+    let bar = Bar::About(30.0, 5.0);
+    let verdict = |mut findings: Findings, printed, bar, mean| {
+        findings.ratio("ping", printed, &at(mean), bar);
+        findings.verdict()
+    };
+    let figure = Printed::Figure(30.0);
+    for (mean, expected) in [
+        (33.0, Verdict::Holds),
+        (35.5, Verdict::Inconclusive),
+        (37.0, Verdict::Inconclusive),
+        (39.0, Verdict::Missed),
+    ] {
+        assert_eq!(
+            verdict(Findings::of_printed_means(4), figure, bar, mean),
+            expected,
+            "{mean}"
+        );
     }
-    assert!(findings.text().contains("means over 4 runs"));
-    // Figures without a spread, and those of other papers, have their bars as they are.
-    let mut others = Findings::of_printed_means(4);
-    let exact = Sample::exactly(36.0);
-    others.ratio("ping", Printed::Figure(30.0), &exact, Bar::About(30.0, 5.0));
-    assert_eq!(others.results()[0].bar, "30 ± 5");
-    let mut usual = Findings::default();
-    usual.ratio("ping", Printed::Figure(30.0), &ours, Bar::About(30.0, 5.0));
-    assert_eq!(usual.results()[0].bar, "30 ± 5");
+    // Words, bounds on one side, and figures of other papers miss as they are.
+    let four = || Findings::of_printed_means(4);
+    assert_eq!(
+        verdict(four(), Printed::Words("about 30"), bar, 37.0),
+        Verdict::Missed
+    );
+    assert_eq!(
+        verdict(four(), figure, Bar::AtMost(35.0), 37.0),
+        Verdict::Missed
+    );
+    assert_eq!(
+        verdict(Findings::default(), figure, bar, 37.0),
+        Verdict::Missed
+    );
+    assert!(four().text().contains("means over 4 runs"));
 }
 
 #[test]
