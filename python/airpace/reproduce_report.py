@@ -207,12 +207,21 @@ def figure(data: dict[str, Any]) -> Figure:
     grid = drawing.add_gridspec(len(panels) + 1, 2, height_ratios=[3.6] * len(panels) + [height], width_ratios=[3, 1])
     for index, panel in enumerate(panels):
         axis = drawing.add_subplot(grid[index, :])
-        (_bars if isinstance(panel, Bars) else _lines)(axis, panel, data["cases"])
+        (_bars if isinstance(panel, Bars) else _lines)(axis, panel, _drawn(data))
         axis.set_title(panel.title)
     _relations(drawing.add_subplot(grid[len(panels), 0]), row)
     _comparison(drawing.add_subplot(grid[len(panels), 1]), row)
     drawing.suptitle(f"{row['source']}: {row['verdict']}")
     return drawing
+
+
+def _drawn(data: dict[str, Any]) -> dict[str, Any]:
+    """The cases of a figure: of 004, whose figures compare schemes, those that are judged and no variants."""
+    row = data["row"]
+    if not row["id"].startswith("004"):
+        return data["cases"]
+    variants = tuple(f", {v['with']}" for relation in row["relations"] for v in relation["variants"])
+    return {name: runs for name, runs in data["cases"].items() if not name.endswith(variants)}
 
 
 def _bars(axis: Axes, panel: Any, cases: dict[str, Any]) -> None:

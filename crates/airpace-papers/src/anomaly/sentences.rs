@@ -1,7 +1,10 @@
 //! The sentences of section 4 that have no figure of their own.
 
 use super::bulk::BOTH_WAYS;
-use super::{LOSSLESS, SCHEMES, airtime_share, lossless, ping_ms, with_scheme, without_losses};
+use super::{
+    LOSSLESS, REPETITIONS, SCHEMES, airtime_share, lossless, note_losses, ping_ms, with_scheme,
+    without_losses,
+};
 use crate::reproduction::{Bar, Case, Findings, Printed, Results, Sample, flows};
 use airpace_sim::mac::Scheme;
 
@@ -20,9 +23,12 @@ pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for scheme in SCHEMES {
         cases.push(with_scheme(format!("down, {scheme}"), scheme, PING, &[]));
-        cases.push(with_scheme(format!("both, {scheme}"), scheme, BULK, &BOTH_WAYS).set(PINGS));
+        let both = with_scheme(format!("both, {scheme}"), scheme, BULK, &BOTH_WAYS);
+        cases.push(both.set(PINGS).seeds(REPETITIONS));
         let name = without_losses(&format!("down, {scheme}"));
         cases.push(lossless(name, scheme, PING, &[]));
+        let name = format!("down, {scheme}, {ONE_AHEAD}");
+        cases.push(with_scheme(name, scheme, PING, &[ONE_FRAME_AHEAD]));
         let to_fast = with_scheme(format!("call, {scheme}"), scheme, VOIP, &[]);
         cases.push(to_fast.set("flow.voip.to=\"fast-1\""));
     }
@@ -47,15 +53,19 @@ const SWAPPED: [&str; 3] = [
 ];
 /// The base delay of the pages is not given; that of the calls is 5 ms or this.
 const FARTHER: &str = "50 ms to the server";
+/// The airtime of a frame is known before the next is composed.
+const ONE_AHEAD: &str = "one frame ahead";
+const ONE_FRAME_AHEAD: &str = "node.ap.queue.hardware_queue=1";
 /// A ping to every station.
 const PINGS: &str = "flow.ping.count=1";
 
 pub(super) fn judge(results: &Results) -> Findings {
-    let mut findings = Findings::default();
+    let mut findings = Findings::of_printed_means(REPETITIONS);
     pings(&mut findings, results);
     both_ways(&mut findings, results);
     calls(&mut findings, results);
     pages(&mut findings, results);
+    note_losses(&mut findings);
     findings
 }
 
@@ -71,6 +81,11 @@ fn pings(findings: &mut Findings, results: &Results) {
         let case = without_losses(&format!("down, {scheme}"));
         results.sample(&case, |summary| ping_ms(summary, "ping", name))
     };
+    let one_ahead = |scheme: Scheme, name: &str| {
+        results.sample(&format!("down, {scheme}, {ONE_AHEAD}"), |summary| {
+            ping_ms(summary, "ping", name)
+        })
+    };
     let lower = |pings: [Sample; 2]| {
         Sample::combine(&pings, |medians| 100.0 * (1.0 - medians[0] / medians[1]))
     };
@@ -83,6 +98,8 @@ fn pings(findings: &mut Findings, results: &Results) {
     );
     let pings = [Scheme::FqMac, Scheme::FqCodel].map(|scheme| lossless(scheme, "fast"));
     findings.variant(LOSSLESS, &lower(pings));
+    let pings = [Scheme::FqMac, Scheme::FqCodel].map(|scheme| one_ahead(scheme, "fast"));
+    findings.variant(ONE_AHEAD, &lower(pings));
     findings.ratio(
         "downloads: median ping of the slow under fq-mac over that of the fast under fq-codel",
         Printed::Figure(1.0),
@@ -102,6 +119,10 @@ fn pings(findings: &mut Findings, results: &Results) {
     findings.variant(
         LOSSLESS,
         &(&lossless(Scheme::Airtime, "slow") / &lossless(Scheme::FqMac, "slow")),
+    );
+    findings.variant(
+        ONE_AHEAD,
+        &(&one_ahead(Scheme::Airtime, "slow") / &one_ahead(Scheme::FqMac, "slow")),
     );
 }
 
@@ -176,5 +197,16 @@ fn pages(findings: &mut Findings, results: &Results) {
             Bar::Between(5.0, 10.0),
         );
         findings.variant(FARTHER, &longer(&format!(", {FARTHER}")));
+        // A page of which the rate decides takes longer as the station's share of the air falls.
+        let share = |scheme: Scheme| {
+            results.sample(&format!("{page}, {scheme}"), |summary| {
+                airtime_share(summary, "slow")
+            })
+        };
+        let less = &share(Scheme::FqMac) / &share(Scheme::Airtime);
+        findings.variant(
+            "the airtime of the station under fq-mac beyond that under airtime in its place",
+            &less.map(|ratio| 100.0 * (ratio - 1.0)),
+        );
     }
 }

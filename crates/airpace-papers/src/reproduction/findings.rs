@@ -25,6 +25,16 @@ impl Bar {
         Self::About(target, share * target.abs())
     }
 
+    /// The range of a printed figure, wider by what is uncertain about the figure itself. Bounds on
+    /// one side are words, not figures, and stay.
+    fn widened(self, by: f64) -> Self {
+        match self {
+            Self::Between(low, high) => Self::Between(low - by, high + by),
+            Self::About(target, tolerance) => Self::About(target, tolerance + by),
+            bound => bound,
+        }
+    }
+
     /// Whether `value` lies in the range. NaN never does.
     pub(super) fn holds(self, value: f64) -> bool {
         match self {
@@ -134,12 +144,23 @@ struct Relation {
     printed: Printed,
     measured: Sample,
     bar: Bar,
+    /// How uncertain the printed figure itself is: half its 95 % confidence interval, or 0.
+    printed_ci95: f64,
     variants: Vec<(String, Sample)>,
 }
 
 impl Relation {
     fn verdict(&self) -> Verdict {
-        self.bar.verdict(&self.measured)
+        match self.bar.verdict(&self.measured) {
+            // It would not miss a figure that is within the printed one's own uncertainty.
+            Verdict::Missed
+                if self.bar.widened(self.printed_ci95).verdict(&self.measured)
+                    != Verdict::Missed =>
+            {
+                Verdict::Inconclusive
+            }
+            verdict => verdict,
+        }
     }
 
     fn result(&self) -> RelationResult {
@@ -173,9 +194,26 @@ fn finite(value: f64) -> Option<f64> {
 pub(crate) struct Findings {
     relations: Vec<Relation>,
     notes: Vec<String>,
+    /// The number of runs of which the printed figures are means, if the paper says it.
+    printed_runs: Option<u32>,
 }
 
 impl Findings {
+    /// Findings of a paper that prints means over `runs` runs, each as uncertain as one of ours. What
+    /// misses a printed figure by less than half the 95 % confidence interval of such a mean is
+    /// inconclusive.
+    pub(crate) fn of_printed_means(runs: u32) -> Self {
+        let mut findings = Self {
+            printed_runs: Some(runs),
+            ..Self::default()
+        };
+        findings.note(format!(
+            "the paper prints means over {runs} runs: what misses a printed figure by less than the 95 % \
+             confidence interval of such a mean, by the spread of our runs, is inconclusive"
+        ));
+        findings
+    }
+
     /// Compares `measured` with `bar`. The paper has `printed` in its place.
     pub(crate) fn relate(
         &mut self,
@@ -185,12 +223,15 @@ impl Findings {
         measured: &Sample,
         bar: Bar,
     ) {
+        let is_figure = matches!(printed, Printed::Figure(_) | Printed::Range(..));
+        let runs = self.printed_runs.filter(|_| is_figure);
         self.relations.push(Relation {
             what: what.into(),
             unit: unit.to_owned(),
             printed,
             measured: measured.clone(),
             bar,
+            printed_ci95: runs.map_or(0.0, |runs| measured.ci95_of_others(runs)),
             variants: Vec::new(),
         });
     }

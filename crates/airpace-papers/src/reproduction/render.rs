@@ -161,6 +161,7 @@ figure or table of a paper; the README says which number is which paper. Each re
 over the seeds with half the 95 % confidence interval), its distance from the printed one, and the bar. A relation *holds* if the whole
 interval meets the bar, is *missed* if the whole interval misses it, and is *inconclusive* otherwise. A row holds if all its relations
 hold. The bars are the papers' own figures; where a paper says \"about\" or only shows a plot, the tolerance is ours and stands in the bar.
+Where a paper says of how many runs its figures are means, a relation that misses by less than what is uncertain about such a mean is inconclusive, and a note says so.
 \"With …\" below a relation is the same figure from runs with other settings: what it depends on.
 
 ";

@@ -76,6 +76,48 @@ fn a_verdict_is_that_of_the_whole_interval() {
 }
 
 #[test]
+fn what_misses_a_printed_mean_by_less_than_its_uncertainty_is_inconclusive() {
+    // Standard deviation 2: means over 4 runs are uncertain by 1.96 · 2 / √4 = 1.96, ours over 16 by
+    // 0.95.
+    let spread = [2.0_f64, -2.0].map(|half| half * (15.0_f64 / 16.0).sqrt());
+    let at = |mean: f64| Sample::of((0..16).map(|run| mean + spread[run % 2]).collect());
+    assert!((at(0.0).ci95_of_others(4) - 1.96).abs() < 1e-9);
+    let bar = Bar::About(30.0, 5.0);
+    let verdict = |mut findings: Findings, printed, bar, mean| {
+        findings.ratio("ping", printed, &at(mean), bar);
+        findings.verdict()
+    };
+    let figure = Printed::Figure(30.0);
+    for (mean, expected) in [
+        (33.0, Verdict::Holds),
+        (35.5, Verdict::Inconclusive),
+        (37.0, Verdict::Inconclusive),
+        (39.0, Verdict::Missed),
+    ] {
+        assert_eq!(
+            verdict(Findings::of_printed_means(4), figure, bar, mean),
+            expected,
+            "{mean}"
+        );
+    }
+    // Words, bounds on one side, and figures of other papers miss as they are.
+    let four = || Findings::of_printed_means(4);
+    assert_eq!(
+        verdict(four(), Printed::Words("about 30"), bar, 37.0),
+        Verdict::Missed
+    );
+    assert_eq!(
+        verdict(four(), figure, Bar::AtMost(35.0), 37.0),
+        Verdict::Missed
+    );
+    assert_eq!(
+        verdict(Findings::default(), figure, bar, 37.0),
+        Verdict::Missed
+    );
+    assert!(four().text().contains("means over 4 runs"));
+}
+
+#[test]
 fn a_row_holds_only_if_all_its_relations_hold() {
     let mut findings = Findings::default();
     assert_eq!(findings.verdict(), Verdict::Missed);
@@ -201,9 +243,9 @@ fn the_same_seed_gives_the_same_rows_and_files() {
     let run_and_store = || {
         let store = Store::new(&folder, false).unwrap();
         let stop = Stop::default();
-        let claims = claim("004-T1");
+        let claims = claim("004-F1/4");
         let completed = reproduce(&claims, &effort(), None, Some(&store), &|_| {}, &stop).unwrap();
-        let file = std::fs::read_to_string(folder.join("004-T1.json")).unwrap();
+        let file = std::fs::read_to_string(folder.join("004-F1-4.json")).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
         let text: Vec<String> = file
             .lines()
@@ -220,11 +262,11 @@ fn the_same_seed_gives_the_same_rows_and_files() {
     assert_eq!(file, again);
     let text = render::text(&first.reproduction);
     assert!(
-        text.contains("004-T1") && text.contains("bar 79 ± 5 %") && text.contains("paper 79 %"),
+        text.contains("004-F1/4") && text.contains("bar 35 ± ") && text.contains("paper 35 ms"),
         "{text}"
     );
     assert!(
-        render::markdown(&first.reproduction).contains("| fifo, slow: share of all time | 79 %")
+        render::markdown(&first.reproduction).contains("| fq-codel, fast: median ping | 35 ms")
     );
 }
 
@@ -295,7 +337,8 @@ fn a_horizon_multiplies_the_measured_time() {
 
 #[test]
 fn rows_share_runs_and_a_stop_ends_them() {
-    let rows = [claim("004-T1"), claim("004-F5")].concat();
+    // The same runs in both rows.
+    let rows = [claim("004-F1/4"), claim("004-F1/4")].concat();
     let completed = run(&rows, &effort(), &Stop::default()).unwrap();
     let first = |row: usize| &completed.runs[row]["fifo"][0];
     assert!(Arc::ptr_eq(first(0), first(1)));
