@@ -146,11 +146,9 @@ impl<F: Packet> Medium<F> {
             } else {
                 now.saturating_add(self.slot)
             };
-            for seat in 0..self.seats.len() {
-                if let Some(report) = self.observer.close_slot(now, seat) {
-                    self.proxy.on_report(now, report);
-                }
-            }
+            let observer = &mut self.observer;
+            let reports = (0..self.seats.len()).filter_map(|seat| observer.close_slot(now, seat));
+            self.proxy.on_reports(now, reports);
             // After all stations: acknowledgements that do not name their sender are divided among
             // them.
             self.observer.close_cell();

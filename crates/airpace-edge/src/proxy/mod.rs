@@ -70,6 +70,8 @@ pub struct Proxy<P> {
     pending: Vec<SlotReport>,
     /// Stations whose reports are awaited.
     awaited: usize,
+    /// Whether further reports of the same moment follow.
+    gathers: bool,
     /// Stations whose report waits in `pending`, except those that may extend their slots.
     reported: usize,
     budget: AirtimeBudget,
@@ -117,6 +119,7 @@ impl<P: Packet> Proxy<P> {
             pending: Vec::new(),
             reported: 0,
             awaited: 0,
+            gathers: false,
             estimates: MediumEstimates::default(),
             records: VecDeque::new(),
             events: VecDeque::new(),

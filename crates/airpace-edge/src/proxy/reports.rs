@@ -31,7 +31,7 @@ impl<P: Packet> Proxy<P> {
             return;
         }
         let soonest = self.soonest_decision();
-        if station.reported && now >= soonest {
+        if station.reported && now >= soonest && !self.gathers {
             // The other stations are late: their reports count for the next decision.
             self.decide(now);
         }
@@ -85,11 +85,32 @@ impl<P: Packet> Proxy<P> {
             self.reported += usize::from(station.counts_as_reported());
             self.pending.push(report);
         }
+        if self.gathers {
+            return;
+        }
         let takes_news = self.law.as_ref().is_some_and(|law| law.takes_news());
         if takes_news && (is_cut || has_begun) {
             self.decide_not_before(now, self.soonest_urgent_decision());
         } else if !is_joined && self.reported >= self.awaited.max(1) {
             self.decide_not_before(now, soonest);
+        }
+    }
+
+    /// Takes the reports that passive sensors make of all stations at once. The law decides after the
+    /// last of them: from a part of the stations it would conclude that these fill the whole round.
+    pub fn on_reports(&mut self, now: Time, reports: impl IntoIterator<Item = SlotReport>) {
+        let held = self.pending.len();
+        let mut came = 0;
+        self.gathers = true;
+        for report in reports {
+            came += 1;
+            self.on_report(now, report);
+        }
+        self.gathers = false;
+        // Some were added to those of a slot that others have not reported on: these are late.
+        let is_late = held > 0 && self.pending.len() < held + came;
+        if came > 0 && (is_late || self.reported >= self.awaited) {
+            self.decide_not_before(now, self.soonest_decision());
         }
     }
 

@@ -98,12 +98,16 @@ impl ProxyNode {
             return;
         }
         observing.slot_end = now.saturating_add(observing.slot);
-        for station in 0..self.stations.len() {
-            if let Some(report) = observing.observer.close_slot(now, station) {
-                self.stations[station].reports += 1;
-                self.edge.on_report(now, report);
-            }
-        }
+        let (observer, stations) = (&mut observing.observer, &mut self.stations);
+        let reports = stations
+            .iter_mut()
+            .enumerate()
+            .filter_map(|(idx, station)| {
+                let report = observer.close_slot(now, idx)?;
+                station.reports += 1;
+                Some(report)
+            });
+        self.edge.on_reports(now, reports);
         // After all stations: acknowledgements that do not name their sender are divided among them.
         observing.observer.close_cell();
     }
