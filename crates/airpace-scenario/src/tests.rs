@@ -1,5 +1,6 @@
 mod bottleneck;
 mod capture;
+mod cell;
 mod l4s;
 mod moves;
 mod multicast;

@@ -376,7 +376,7 @@ impl QueueConfig {
         if !has_room {
             return Err(ConfigError::QueueLimit { limit: self.limit });
         }
-        // Whatever the file is for, the longer of the usual targets holds where it gives none.
+        // A file without a target may be for either; the interval suits the longer of the two.
         let target = self.target.unwrap_or(Span(CoDelConfig::in_line().target));
         if self.interval > target {
             Ok(())

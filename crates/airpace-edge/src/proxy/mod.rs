@@ -3,8 +3,8 @@
 //!
 //! [`Proxy`] holds a flow queue and a pacer per station and one rate law. The caller
 //!
-//! 1. hands in packets ([`Proxy::enqueue`]), reports ([`Proxy::on_report`]) and the coming and
-//!    going of stations ([`Proxy::set_connected`]);
+//! 1. hands in packets ([`Proxy::enqueue`]), reports ([`Proxy::on_report`], or [`Proxy::on_reports`]
+//!    of all stations at once) and the coming and going of stations ([`Proxy::set_connected`]);
 //! 2. takes packets out with [`Proxy::poll`] until there is none, and what was dropped with
 //!    [`Proxy::poll_drop`];
 //! 3. at [`Proxy::deadline`], calls [`Proxy::handle_timeout`], then [`Proxy::poll`].
@@ -70,8 +70,6 @@ pub struct Proxy<P> {
     pending: Vec<SlotReport>,
     /// Stations whose reports are awaited.
     awaited: usize,
-    /// Whether further reports of the same moment follow.
-    gathers: bool,
     /// Stations whose report waits in `pending`, except those that may extend their slots.
     reported: usize,
     budget: AirtimeBudget,
@@ -119,7 +117,6 @@ impl<P: Packet> Proxy<P> {
             pending: Vec::new(),
             reported: 0,
             awaited: 0,
-            gathers: false,
             estimates: MediumEstimates::default(),
             records: VecDeque::new(),
             events: VecDeque::new(),

@@ -16,25 +16,68 @@ const URGENT_SHARE: f64 = 0.85;
 /// rates of all.
 const DECISION_PER_STATION: Duration = Duration::from_micros(20);
 
+/// What a report that waits for the next decision tells about when that is due.
+struct Taken {
+    /// Whether it came early because of news.
+    is_news: bool,
+    /// Whether it was added to another of the same station.
+    is_joined: bool,
+}
+
 impl<P: Packet> Proxy<P> {
     /// Takes an authentic report of a station. A report that repeats the last one is counted and
     /// ignored.
-    pub fn on_report(&mut self, now: Time, mut report: SlotReport) {
-        let idx = report.station.index();
-        let Some(station) = self.stations.get(idx) else {
-            self.counts.bad_reports += 1;
-            return;
-        };
-        let last_slot = station.last_report.as_ref().map(|last| last.slot);
-        if last_slot == Some(report.slot) {
-            self.counts.bad_reports += 1;
+    pub fn on_report(&mut self, now: Time, report: SlotReport) {
+        if !self.accepts(&report) {
             return;
         }
         let soonest = self.soonest_decision();
-        if station.reported && now >= soonest && !self.gathers {
+        if self.stations[report.station.index()].reported && now >= soonest {
             // The other stations are late: their reports count for the next decision.
             self.decide(now);
         }
+        let Some(taken) = self.take(now, report) else {
+            return;
+        };
+        let takes_news = self.law.as_ref().is_some_and(|law| law.takes_news());
+        if takes_news && taken.is_news {
+            self.decide_not_before(now, self.soonest_urgent_decision());
+        } else if !taken.is_joined && self.reported >= self.awaited.max(1) {
+            self.decide_not_before(now, soonest);
+        }
+    }
+
+    /// Takes the reports that passive sensors make of all stations at once, and decides after the last
+    /// of them. From reports on a part of the stations the law would conclude that these fill the whole
+    /// round.
+    pub fn on_reports(&mut self, now: Time, reports: impl IntoIterator<Item = SlotReport>) {
+        let (mut has_taken, mut is_late) = (false, false);
+        for report in reports {
+            if self.accepts(&report)
+                && let Some(taken) = self.take(now, report)
+            {
+                has_taken = true;
+                // Others have not reported on the slot before.
+                is_late |= taken.is_joined;
+            }
+        }
+        if has_taken && (is_late || self.reported >= self.awaited) {
+            self.decide_not_before(now, self.soonest_decision());
+        }
+    }
+
+    /// Whether the report is of a station of this proxy and no repetition; counts it otherwise.
+    fn accepts(&mut self, report: &SlotReport) -> bool {
+        let station = self.stations.get(report.station.index());
+        let is_new = station.is_some_and(|station| station.last_slot() != Some(report.slot));
+        self.counts.bad_reports += u64::from(!is_new);
+        is_new
+    }
+
+    /// Closes what was sent with a report that was accepted, and holds it for the next decision. `None`
+    /// if it is surplus.
+    fn take(&mut self, now: Time, mut report: SlotReport) -> Option<Taken> {
+        let idx = report.station.index();
         let station = &mut self.stations[idx];
         station.heard_at = now;
         // A report that is not counted leaves what was sent to the next one.
@@ -42,13 +85,14 @@ impl<P: Packet> Proxy<P> {
             self.counts.surplus_reports += 1;
             station.rejected.surplus += 1;
             self.events.extend(station.tell_of_rejected(now, idx));
-            return;
+            return None;
         }
         if station.dry_run && station.queue.is_empty() && !station.would_hold(now) {
             station.account.empty(now);
         }
         // A restarted agent numbers its slots from zero.
-        let slots = last_slot
+        let slots = station
+            .last_slot()
             .and_then(|last| report.slot.checked_sub(last))
             .unwrap_or(1);
         report.sender = station.account.close(now, report.length, slots);
@@ -85,33 +129,10 @@ impl<P: Packet> Proxy<P> {
             self.reported += usize::from(station.counts_as_reported());
             self.pending.push(report);
         }
-        if self.gathers {
-            return;
-        }
-        let takes_news = self.law.as_ref().is_some_and(|law| law.takes_news());
-        if takes_news && (is_cut || has_begun) {
-            self.decide_not_before(now, self.soonest_urgent_decision());
-        } else if !is_joined && self.reported >= self.awaited.max(1) {
-            self.decide_not_before(now, soonest);
-        }
-    }
-
-    /// Takes the reports that passive sensors make of all stations at once. The law decides after the
-    /// last of them: from a part of the stations it would conclude that these fill the whole round.
-    pub fn on_reports(&mut self, now: Time, reports: impl IntoIterator<Item = SlotReport>) {
-        let held = self.pending.len();
-        let mut came = 0;
-        self.gathers = true;
-        for report in reports {
-            came += 1;
-            self.on_report(now, report);
-        }
-        self.gathers = false;
-        // Some were added to those of a slot that others have not reported on: these are late.
-        let is_late = held > 0 && self.pending.len() < held + came;
-        if came > 0 && (is_late || self.reported >= self.awaited) {
-            self.decide_not_before(now, self.soonest_decision());
-        }
+        Some(Taken {
+            is_news: is_cut || has_begun,
+            is_joined,
+        })
     }
 
     /// Decides now, or at `soonest` if that is later.

@@ -205,6 +205,11 @@ impl<P: Packet> PacedStation<P> {
         self.load_bytes.is_some() && self.connected && is_paced
     }
 
+    /// Number of the slot that the station reported on last.
+    pub(super) fn last_slot(&self) -> Option<u64> {
+        self.last_report.as_ref().map(|report| report.slot)
+    }
+
     /// Whether the station's report brings the decision nearer: those of stations that may extend
     /// their slots come at any time.
     pub(super) const fn counts_as_reported(&self) -> bool {

@@ -385,6 +385,20 @@ fn a_station_that_was_idle_and_receives_much_brings_the_decision() {
 }
 
 #[test]
+fn reports_of_all_stations_at_once_bring_one_decision_on_all_of_them() {
+    // Both had few frames, so that the first report alone would be news.
+    let mut proxy = two_that_have_reported(2);
+    proxy.on_reports(ms(200), (0..2).map(|station| report(station, 1)));
+    let decided: Vec<_> = std::iter::from_fn(|| proxy.poll_record()).collect();
+    assert_eq!(decided.len(), 2, "one record per station and decision");
+    for record in &decided {
+        assert_eq!(record.at, ms(200));
+        assert!(record.report.is_some(), "{record:?}");
+    }
+    assert_eq!(proxy.deadline(), Some(ms(300)));
+}
+
+#[test]
 fn idle_stations_are_decided_for_once_per_slot() {
     let proxy = two_that_have_reported(2);
     assert_eq!(proxy.deadline(), Some(ms(200)));

@@ -87,8 +87,6 @@ const UDP: [&str; 10] = [
 
 /// Seeds of the judged cases: the printed range is five per cent wide.
 const SEEDS_OF_SPARSE: u32 = 80;
-/// Half of the fives to which the paper rounds its range of "10 – 15 %".
-const ROUNDING_PERCENT: f64 = 2.5;
 const UNOPTIMISED: &str = "node.ap.queue.sparse=false";
 
 pub(super) fn sparse_cases() -> Vec<Case> {
@@ -129,7 +127,7 @@ pub(super) fn sparse(results: &Results) -> Findings {
             "%",
             Printed::Range(10.0, 15.0),
             &lower(str::to_owned),
-            Bar::Between(10.0 - ROUNDING_PERCENT, 15.0 + ROUNDING_PERCENT),
+            Bar::Between(10.0, 15.0),
         );
         findings.variant(LOSSLESS, &lower(without_losses));
     }

@@ -128,8 +128,8 @@ pub(super) fn at_random(scheme: Scheme) -> Case {
     with_scheme(name, scheme, UDP, &[])
 }
 
-/// The same at even gaps, as iperf sends at a rate below that of the wire. The phases of the three flows then decide for a whole run
-/// whose packets find room in a full queue.
+/// The same at even gaps, as iperf sends at a rate below that of the wire. The phases of the three
+/// flows then decide for a whole run whose packets find room in a full queue.
 pub(super) fn paced(scheme: Scheme) -> Case {
     let name = format!("{scheme}, {PACED}");
     with_scheme(name, scheme, UDP, &["flow.udp.kind=\"udp-cbr\""])

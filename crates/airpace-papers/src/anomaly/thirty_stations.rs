@@ -179,12 +179,7 @@ fn pings(findings: &mut Findings, results: &Results) {
         let [fq_codel, fq_mac] = [Scheme::FqCodel, Scheme::FqMac].map(Scheme::name);
         findings.ratio(what, printed, &ratio(fq_mac, airtime), bar);
         findings.variant("FQ-CoDel in place of FQ-MAC", &ratio(fq_codel, airtime));
-        for other in &OTHERS {
-            findings.variant(
-                other.name,
-                &ratio(&other.case(fq_mac), &other.case(airtime)),
-            );
-        }
+        vary(findings, |named| ratio(&named(fq_mac), &named(airtime)));
     };
     relate(
         "median ping of the fast, fq-mac over airtime",

@@ -11,8 +11,8 @@ use std::time::Duration;
 pub(super) const CELL: &str =
     "One station with 3 streams: about 500 Mbit/s or more at about 2 ms or less";
 pub(super) const DELAY: &str = "The delay is held at the target within 10 % except where the limit \
-     of 48 packets binds or few frames are aggregates, for 1 to 25 stations, and its 75th percentile is close to the mean; ours \
-     has the sum of log rates of the optimum";
+     of 48 packets binds or few frames are aggregates, for 1 to 25 stations, and its 75th percentile \
+     is close to the mean; ours has the sum of log rates of the optimum";
 pub(super) const MIXED: &str = "Three stations of different rates, delay target 10 ms: delays are \
      close to the target and airtime is equal";
 

@@ -48,13 +48,8 @@ impl Sample {
     /// Half the 95 % confidence interval of the mean over `runs` others that spread as these do; 0
     /// without a spread.
     pub(crate) fn ci95_of_others(&self, runs: u32) -> f64 {
-        let mean = self.mean();
-        let count = self.values.len() as f64;
-        let squares = self.values.iter().map(|value| (value - mean).powi(2));
-        let variance = squares.sum::<f64>() / (count - 1.0);
-        // The spread is known from many runs, hence the normal distribution.
-        let half = 1.96 * (variance / f64::from(runs)).sqrt();
-        if half.is_finite() { half } else { 0.0 }
+        let half = Estimate::ci95_of_others(&self.values, runs);
+        half.filter(|half| half.is_finite()).unwrap_or(0.0)
     }
 
     /// Applies `function` to the values that the samples have for the same seed.

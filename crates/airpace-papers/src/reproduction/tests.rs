@@ -262,7 +262,9 @@ fn the_same_seed_gives_the_same_rows_and_files() {
     assert_eq!(file, again);
     let text = render::text(&first.reproduction);
     assert!(
-        text.contains("004-F1/4") && text.contains("bar 35 ± ") && text.contains("paper 35 ms"),
+        text.contains("004-F1/4")
+            && text.contains("bar 35 ± 10 ms")
+            && text.contains("paper 35 ms"),
         "{text}"
     );
     assert!(

@@ -124,15 +124,16 @@ fn resolve_proxy(
         law.set_in_line();
     }
     let takes_news = matches!(base.edge.pacing, Pacing::Law(LawConfig::Waterfill(_)));
+    let codel = if in_line {
+        CoDelConfig::in_line()
+    } else {
+        CoDelConfig::paced()
+    };
     let queue = FqCoDelConfig {
         packet_limit: proxy.queue.0,
         codel: CoDelConfig {
             ecn: proxy.ecn,
-            ..if in_line {
-                CoDelConfig::in_line()
-            } else {
-                CoDelConfig::paced()
-            }
+            ..codel
         },
         ..FqCoDelConfig::default()
     };

@@ -55,20 +55,35 @@ impl Estimate {
             return Self::default();
         }
         let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        // One value says nothing about the spread.
-        let ci95 = (values.len() > 1).then(|| {
-            let variance = squares / (n - 1.0);
+        let ci95 = variance(values).map(|variance| {
             // The first quantile is that of one degree of freedom, two values.
             let quantile = STUDENT.get(values.len() - 2).copied().unwrap_or(NORMAL);
             quantile * (variance / n).sqrt()
         });
         Self {
-            mean: Some(mean),
+            mean: Some(mean(values)),
             ci95,
         }
     }
+
+    /// Half the width of the 95 % confidence interval of the mean over `count` other values that spread
+    /// as these do; `None` without a spread. That of these is taken for known (normal distribution).
+    #[must_use]
+    pub fn ci95_of_others(values: &[f64], count: u32) -> Option<f64> {
+        let half = |variance: f64| NORMAL * (variance / f64::from(count)).sqrt();
+        variance(values).map(half)
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The variance of what `values` are drawn from; `None` from one value, which says nothing about it.
+fn variance(values: &[f64]) -> Option<f64> {
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (values.len() > 1).then(|| squares / (values.len() as f64 - 1.0))
 }
 
 impl std::fmt::Display for Estimate {

@@ -1,5 +1,6 @@
 //! A proxy that learns from a radio near the access point what its stations get.
 
+use super::cell::{AGENTS, cell};
 use super::*;
 
 /// Goodput of all downloads in Mbit/s, and the largest p95 of the pings in milliseconds.
@@ -12,39 +13,16 @@ struct Figures {
 /// Runs a cell whose stations have these rates and a TCP download each.
 fn figures(rates: &[&str], proxy: &str, seed: u64) -> Figures {
     let rates: Vec<String> = rates.iter().map(|rate| format!("\"{rate}\"")).collect();
-    let text = format!(
-        r#"
-seed = {seed}
-slot = "100 ms"
-warm_up = "5 s"
-duration = "10 s"
-[[node]]
-name = "server"
-kind = "host"
-[[node]]
-kind = "ap"
-queue = {{ limit = "1000 packets" }}
-[[node]]
-kind = "station"
-count = {}
-rate = [{}]
-[[wire]]
-a = "server"
-b = "ap"
-rate = "10 Gbit/s"
-delay = "1 ms"
-[[flow]]
-kind = "ping"
-interval = "20 ms"
-[[flow]]
-kind = "tcp"
-[[proxy]]
-{proxy}
-"#,
+    let stations = format!(
+        "[[node]]\nkind = \"station\"\ncount = {}\nrate = [{}]\n",
         rates.len(),
         rates.join(", ")
     );
-    let summary = finished(&loaded(&text, &[])).summary;
+    let cell = cell(&stations);
+    let text = format!("{cell}[[flow]]\nkind = \"tcp\"\n[[proxy]]\n{proxy}\n");
+    let seed = format!("seed={seed}");
+    let settings = ["duration=10 s", "flow.ping.interval=\"20 ms\"", &seed];
+    let summary = finished(&loaded(&text, &settings)).summary;
     let mut figures = Figures {
         mbps: 0.0,
         p95_ms: 0.0,
@@ -57,9 +35,6 @@ kind = "tcp"
     }
     figures
 }
-
-/// Agents beside a box in the wire: they report, and shape nothing.
-const AGENTS: &str = "reports = \"air\"\ngather_acks = \"0 ms\"\nin_line = true";
 
 /// Means over runs with different seeds.
 fn means(rates: &[&str], proxy: &str) -> Figures {

@@ -1,5 +1,6 @@
 //! Stations under UDP, whose frames no sensor of a box in the wire sees, beside downloads over TCP.
 
+use super::cell::{AGENTS, cell};
 use super::*;
 
 /// A cell: one station under UDP, downloads to the others.
@@ -52,47 +53,37 @@ const CELLS: [Cell; 6] = [
     },
 ];
 
-const NETWORK: &str = r#"
-slot = "100 ms"
-warm_up = "6 s"
-duration = "12 s"
-[[node]]
-name = "server"
-kind = "host"
-[[node]]
-kind = "ap"
-queue = { limit = "2500 packets" }
-[[wire]]
-a = "server"
-b = "ap"
-rate = "10 Gbit/s"
-delay = "1 ms"
-[[flow]]
-kind = "ping"
-interval = "100 ms"
-"#;
+/// Long enough to learn the rates, and to measure with little noise.
+const SETTINGS: [&str; 3] = [
+    "warm_up=6 s",
+    "duration=12 s",
+    "node.ap.queue.limit=\"2500 packets\"",
+];
 
 impl Cell {
     fn scenario(&self, proxy: &str, first_has_agent: bool) -> String {
         let Self { unseen, load, .. } = self;
-        let mut text = format!(
-            "{NETWORK}[[node]]\nkind = \"station\"\nname = \"unseen\"\nrate = {unseen}\n\
-             [[flow]]\nname = \"video\"\nkind = \"udp-cbr\"\nrate = \"{load}\"\npayload = \"1200 B\"\n\
-             to = \"unseen\"\n"
+        let mut stations =
+            format!("[[node]]\nkind = \"station\"\nname = \"unseen\"\nrate = {unseen}\n");
+        let mut flows = format!(
+            "[[flow]]\nname = \"video\"\nkind = \"udp-cbr\"\nrate = \"{load}\"\n\
+             payload = \"1200 B\"\nto = \"unseen\"\n"
         );
         if self.answers {
-            text += "[[flow]]\nname = \"answers\"\nkind = \"udp-cbr\"\nrate = \"300 kbit/s\"\n\
-                     payload = \"100 B\"\nfrom = \"unseen\"\nto = \"server\"\n";
+            flows += "[[flow]]\nname = \"answers\"\nkind = \"udp-cbr\"\nrate = \"300 kbit/s\"\n\
+                      payload = \"100 B\"\nfrom = \"unseen\"\nto = \"server\"\n";
         }
         for (index, rate) in self.seen.iter().enumerate() {
             let agent = first_has_agent && index == 0;
-            text += &format!(
+            stations += &format!(
                 "[[node]]\nkind = \"station\"\nname = \"seen-{index}\"\nrate = \"{rate}\"\n\
-                 agent = {agent}\n\
-                 [[flow]]\nname = \"download-{index}\"\nkind = \"tcp\"\nto = \"seen-{index}\"\n"
+                 agent = {agent}\n"
+            );
+            flows += &format!(
+                "[[flow]]\nname = \"download-{index}\"\nkind = \"tcp\"\nto = \"seen-{index}\"\n"
             );
         }
-        format!("{text}[[proxy]]\n{proxy}\n")
+        format!("{}{flows}[[proxy]]\n{proxy}\n", cell(&stations))
     }
 
     /// Mbit/s of the downloads, the one over UDP first: the mean over so many seeds.
@@ -100,7 +91,9 @@ impl Cell {
         let text = self.scenario(proxy, first_has_agent);
         let mut mean = vec![0.0; 1 + self.seen.len()];
         for seed in 1..=seeds {
-            let summary = finished(&loaded(&text, &[&format!("seed={seed}")])).summary;
+            let seed = format!("seed={seed}");
+            let settings = [&SETTINGS[..], &[&seed]].concat();
+            let summary = finished(&loaded(&text, &settings)).summary;
             let downloads = summary
                 .flows
                 .iter()
@@ -118,8 +111,7 @@ impl Cell {
 const FLOOR: f64 = 0.86;
 
 fn holds_its_share(cell: &Cell, first_has_agent: bool, seeds: u32) {
-    let agents = "reports = \"air\"\ngather_acks = \"0 ms\"\nin_line = true";
-    let agents = cell.goodput_mbps(agents, false, seeds);
+    let agents = cell.goodput_mbps(AGENTS, false, seeds);
     let observed = cell.goodput_mbps("reports = \"observed\"", first_has_agent, seeds);
     for (observed_mbps, agents_mbps) in observed.iter().zip(&agents) {
         assert!(

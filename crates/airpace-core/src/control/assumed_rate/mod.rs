@@ -15,7 +15,7 @@ mod alike;
 mod beside;
 mod foreign;
 mod intercept;
-mod left;
+mod remainder;
 mod round;
 mod steady;
 #[cfg(test)]
@@ -30,7 +30,7 @@ use beside::{beside_known, drawn_to_known};
 use core::time::Duration;
 use foreign::Foreign;
 use intercept::{Line, intercept};
-use left::Left;
+use remainder::Remainder;
 use round::{DEFAULT_BYTES, FrameMeans, Others, RoundPart, Transit, UnseenPart};
 use steady::{Observed, Ratio, steady};
 
@@ -89,7 +89,7 @@ pub struct AssumeRates {
     common_s: Option<f64>,
     foreign: Foreign,
     /// What stations that are seen leave of the round.
-    left: Left,
+    remainder: Remainder,
     /// The reports of the current slot with assumed rates filled in; kept for its capacity.
     reports: Vec<SlotReport>,
 }
@@ -137,7 +137,7 @@ impl AssumeRates {
             assumed: Vec::new(),
             common_s: None,
             foreign: Foreign::default(),
-            left: Left::default(),
+            remainder: Remainder::default(),
             reports: Vec::new(),
         }
     }
@@ -227,8 +227,8 @@ impl AssumeRates {
                 assumed.bps = (assumed.bps * UNAGGREGATED_RISE).min(RANGE_BPS.1);
             }
         }
-        let left = round::unseen_packet_s(&parts, &others, self.overhead_s, self.common_s)?;
-        Some(self.left.add(left))
+        let of_slot = round::unseen_packet_s(&parts, &others, self.overhead_s, self.common_s)?;
+        Some(self.remainder.add(of_slot))
     }
 
     /// Lets the ratios between the airtimes per packet change slowly, and corrects those of the stations

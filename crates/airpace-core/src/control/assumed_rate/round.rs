@@ -6,7 +6,7 @@ use super::super::sample::{Sample, lost_with_frames};
 use super::super::waterfill::UPLINK_MOST;
 use super::RANGE_BPS;
 use super::alike::drawn_together;
-use super::left::LeftPart;
+use super::remainder::SlotRemainder;
 use crate::report::SlotReport;
 use crate::sensor::ack_burst::TRANSIT_COMMON;
 use airpace_units::StationId;
@@ -188,7 +188,7 @@ pub(super) fn unseen_packet_s(
     others: &Others<'_>,
     overhead_s: f64,
     usual_s: Option<f64>,
-) -> Option<LeftPart> {
+) -> Option<SlotRemainder> {
     let unseen = others.unseen;
     let sent_pps: f64 = unseen.iter().map(|part| part.pps).sum();
     let Round { time_s, payload_s } = Round::of(parts, others, overhead_s, RoundPart::is_unknown)?;
@@ -215,7 +215,7 @@ pub(super) fn unseen_packet_s(
     // The frames' own airtime, known or seen, does not contain what collisions cost.
     let collided_s = collisions(parts, unseen, time_s) * (seen_s + known_s);
     let packets: f64 = unseen.iter().map(|part| part.taken(time_s)).sum();
-    Some(LeftPart {
+    Some(SlotRemainder {
         packet_s: (left_s - seen_s - collided_s) / packets,
         packets,
     })

@@ -302,7 +302,7 @@ impl StationEstimate {
             .last
             .map(|at| (at, sample.slot))
             .or(self.last.map(|(at, _)| (at, sample.slot)));
-        // What nobody has seen arrive was on the air all the same.
+        // Packets that no sensor saw arrive took airtime too.
         let used_pps = sample.received_pps.max(self.unseen_pps);
         self.demand_pps = self.demand_pps.max(used_pps);
         let quiet_pps = (used_pps - sample.held_pps).max(0.0);

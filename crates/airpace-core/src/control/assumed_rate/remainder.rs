@@ -7,7 +7,7 @@ const SLOTS: usize = 30;
 
 /// What one slot's round tells of packets to stations whose frames no sensor sees.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct LeftPart {
+pub(super) struct SlotRemainder {
     /// Airtime per packet, seconds. It is a small difference of large times, and below zero in some
     /// slots.
     pub(super) packet_s: f64,
@@ -20,18 +20,18 @@ pub(super) struct LeftPart {
 /// The times that are seen are wrong for a second or two now and then, when answers come a frame later
 /// than usual, and then all in one direction. So the median counts, not the mean.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Left {
-    slots: VecDeque<LeftPart>,
+pub(super) struct Remainder {
+    slots: VecDeque<SlotRemainder>,
 }
 
-impl Left {
+impl Remainder {
     /// Adds a slot. Returns the median airtime per packet, weighted by packets, seconds.
-    pub(super) fn add(&mut self, part: LeftPart) -> f64 {
+    pub(super) fn add(&mut self, part: SlotRemainder) -> f64 {
         if self.slots.len() == SLOTS {
             self.slots.pop_front();
         }
         self.slots.push_back(part);
-        let mut sorted: Vec<LeftPart> = self.slots.iter().copied().collect();
+        let mut sorted: Vec<SlotRemainder> = self.slots.iter().copied().collect();
         sorted.sort_by(|one, other| one.packet_s.total_cmp(&other.packet_s));
         let all: f64 = sorted.iter().map(|part| part.packets).sum();
         let mut below = 0.0;
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn slots_that_are_wrong_together_do_not_move_the_median() {
-        let mut left = Left::default();
+        let mut remainder = Remainder::default();
         let told_us = |slot: usize| {
             if slot % 30 < 10 {
                 150.0
@@ -58,7 +58,7 @@ mod tests {
             }
         };
         for slot in 0..100 {
-            let told = left.add(LeftPart {
+            let told = remainder.add(SlotRemainder {
                 packet_s: told_us(slot) * 1e-6,
                 packets: 20.0,
             });
@@ -70,14 +70,14 @@ mod tests {
 
     #[test]
     fn slots_with_few_packets_count_less() {
-        let mut left = Left::default();
+        let mut remainder = Remainder::default();
         for packets in [1.0, 1.0, 1.0, 10.0] {
-            left.add(LeftPart {
+            remainder.add(SlotRemainder {
                 packet_s: packets,
                 packets,
             });
         }
-        let told = left.add(LeftPart {
+        let told = remainder.add(SlotRemainder {
             packet_s: 0.0,
             packets: 1.0,
         });
@@ -86,15 +86,15 @@ mod tests {
 
     #[test]
     fn a_change_is_followed_after_half_of_the_memory() {
-        let mut left = Left::default();
-        let part = |packet_s| LeftPart {
+        let mut remainder = Remainder::default();
+        let part = |packet_s| SlotRemainder {
             packet_s,
             packets: 5.0,
         };
         for _ in 0..SLOTS {
-            left.add(part(1.0));
+            remainder.add(part(1.0));
         }
-        let slots = (1..).find(|_| left.add(part(2.0)) > 1.5);
+        let slots = (1..).find(|_| remainder.add(part(2.0)) > 1.5);
         assert_eq!(slots, Some(SLOTS / 2 + 1));
     }
 }
