@@ -15,11 +15,13 @@ mod alike;
 mod beside;
 mod foreign;
 mod intercept;
+mod median;
 mod remainder;
 mod round;
 mod steady;
 #[cfg(test)]
 mod tests;
+mod transits;
 
 use super::roster::packet_airtime_s;
 use super::sample::Sample;
@@ -31,8 +33,9 @@ use core::time::Duration;
 use foreign::Foreign;
 use intercept::{Line, intercept};
 use remainder::Remainder;
-use round::{DEFAULT_BYTES, FrameMeans, Others, RoundPart, Transit, UnseenPart};
+use round::{DEFAULT_BYTES, FrameMeans, Others, RoundPart, UnseenPart};
 use steady::{Observed, Ratio, steady};
+use transits::Transits;
 
 /// Median wait in seconds from which a station of which only the waiting times are known gets less.
 const LONG_WAIT_S: f64 = 0.008;
@@ -95,7 +98,7 @@ pub struct AssumeRates {
 }
 
 /// What is assumed of one station.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Assumed {
     bps: f64,
     /// Its PHY rate when an agent or a radio last reported it, and since then raised by [`KNOWN_RISE`]
@@ -103,6 +106,8 @@ struct Assumed {
     known_bps: Option<f64>,
     /// What a box has observed of its frames so far.
     observed: Option<FrameMeans>,
+    /// How long its frames took in the last slots.
+    transits: Transits,
     /// How its transits depend on the level.
     line: Line,
     /// Its airtime per bit over many frames.
@@ -151,6 +156,7 @@ impl AssumeRates {
                     bps: FIRST_BPS,
                     known_bps: None,
                     observed: None,
+                    transits: Transits::default(),
                     line: Line::default(),
                     ratio: Ratio::default(),
                 };
@@ -168,6 +174,8 @@ impl AssumeRates {
             let assumed = self.assumed(part.station);
             if let Some(transit) = part.frame.transit {
                 assumed.line.add(transit.level, transit.seconds);
+                let usual = assumed.transits.add(transit, part.sample.frames);
+                part.frame.transit = Some(usual);
             }
             let means = match &assumed.observed {
                 Some(before) => before.with(part),
@@ -397,13 +405,8 @@ impl FrameMeans {
             level: mix(self.level, new.level),
             round_s: mix(self.round_s, new.round_s),
             uplink_per_s: mix(self.uplink_per_s, new.uplink_per_s),
-            transit: match (self.transit, new.transit) {
-                (Some(before), Some(new)) => Some(Transit {
-                    seconds: mix(before.seconds, new.seconds),
-                    level: mix(before.level, new.level),
-                }),
-                (before, new) => before.or(new),
-            },
+            // A mean over slots already.
+            transit: new.transit.or(self.transit),
             repeats: mix(self.repeats, new.repeats),
             wait_s: match (self.wait_s, new.wait_s) {
                 (Some(before), Some(new)) => Some(mix(before, new)),

@@ -1,5 +1,6 @@
 //! What stations that are seen leave of the round for the others.
 
+use super::median::weighted_median;
 use std::collections::VecDeque;
 
 /// Slots that are remembered.
@@ -31,15 +32,8 @@ impl Remainder {
             self.slots.pop_front();
         }
         self.slots.push_back(part);
-        let mut sorted: Vec<SlotRemainder> = self.slots.iter().copied().collect();
-        sorted.sort_by(|one, other| one.packet_s.total_cmp(&other.packet_s));
-        let all: f64 = sorted.iter().map(|part| part.packets).sum();
-        let mut below = 0.0;
-        let median = sorted.iter().find(|part| {
-            below += part.packets;
-            below >= all / 2.0
-        });
-        median.map_or(part.packet_s, |median| median.packet_s)
+        let weighted = self.slots.iter().map(|part| (part.packet_s, part.packets));
+        weighted_median(weighted).unwrap_or(part.packet_s)
     }
 }
 
