@@ -44,7 +44,8 @@ pub(super) fn cases() -> Vec<Case> {
             };
             cases.push(case(format!("{page}, {scheme}")));
             for (with, setting) in OTHER_LOADS {
-                cases.push(case(format!("{page}, {scheme}, {with}")).set(setting));
+                let other = case(format!("{page}, {scheme}, {with}")).set(setting);
+                cases.push(other.seeds(REPETITIONS));
             }
         }
     }
@@ -68,11 +69,22 @@ const OTHER_LOADS: [(&str, &str); 2] = [
     ),
 ];
 /// Other settings of the downloads. With one frame ahead, the airtime of a frame is known before the
-/// next is composed. With 80 kB in flight to the slow station, half of the driver's 123 packets are
-/// left to the fast ones under FQ-CoDel, which then wait there as well.
-const OTHER_DOWNLOADS: [(&str, &str); 3] = [
+/// next is composed. The less is in flight to the slow station, the more of the driver's 123 packets
+/// is left to the fast ones under FQ-CoDel, whose pings then wait behind their own downloads there.
+const OTHER_DOWNLOADS: [(&str, &str); 4] = [
     (ONE_AHEAD, "node.ap.queue.hardware_queue=1"),
-    ("receive windows of 80 kB", "flow.tcp.window=\"80 kB\""),
+    (
+        "at most 80 kB in flight to the slow station",
+        "flow=[{ name = \"tcp-1\", kind = \"tcp\", to = \"fast\" }, \
+         { name = \"tcp-2\", kind = \"tcp\", to = \"slow\", window = \"80 kB\" }, \
+         { kind = \"ping\", interval = \"100 ms\" }]",
+    ),
+    (
+        "at most 40 kB in flight to the slow station",
+        "flow=[{ name = \"tcp-1\", kind = \"tcp\", to = \"fast\" }, \
+         { name = \"tcp-2\", kind = \"tcp\", to = \"slow\", window = \"40 kB\" }, \
+         { kind = \"ping\", interval = \"100 ms\" }]",
+    ),
     (
         "30 % of what the slow station sends lost",
         "node.slow.uplink_loss=0.3",

@@ -425,6 +425,7 @@ impl<P: Packet + Clone> CategoryPath<P> {
     }
 
     /// A frame of a lane, whichever way it went, was sent.
+    #[inline]
     pub(in crate::mac) fn charge_frame(&mut self, lane: LaneId, record: &FrameRecord) {
         let airtime = if self.counts_frames_alone {
             record.end.saturating_since(record.start)
