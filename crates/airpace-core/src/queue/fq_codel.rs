@@ -43,6 +43,36 @@ pub enum Leaving {
     AtOnce,
 }
 
+/// Whose bytes must exceed [`CoDelConfig::mtu`] for a standing queue in [`FqCoDel`]. Displayed, parsed
+/// and listed (`strum`) in kebab case.
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    Default,
+    Display,
+    EnumMessage,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+    // By its path, because the trait has a constant of the same name as `VariantArray`.
+    strum::VariantNames,
+)]
+#[strum(serialize_all = "kebab-case")]
+pub enum Backlog {
+    /// Those of the queue from which the packet came, so that a flow loses nothing for what others
+    /// have waiting.
+    #[default]
+    Flow,
+    /// Those of all queues, as in Linux (`fq_codel_dequeue`).
+    All,
+}
+
 /// Parameters of [`FqCoDel`]. Defaults are those of RFC 8290 §5.2, but for `leaving`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FqCoDelConfig {
@@ -61,6 +91,8 @@ pub struct FqCoDelConfig {
     pub codel: CoDelConfig,
     /// When an empty queue leaves the lists. Default [`Leaving::AfterIdleRound`].
     pub leaving: Leaving,
+    /// Whose bytes make a standing queue. Default [`Backlog::Flow`].
+    pub backlog: Backlog,
 }
 
 impl Default for FqCoDelConfig {
@@ -73,6 +105,7 @@ impl Default for FqCoDelConfig {
             drop_batch: 64,
             codel: CoDelConfig::default(),
             leaving: Leaving::default(),
+            backlog: Backlog::default(),
         }
     }
 }
@@ -240,7 +273,10 @@ impl<P: Packet> FqCoDel<P> {
         while let Some(mut queued) = self.pop(index) {
             let law = &mut self.flows[index as usize].law;
             let sojourn = now.saturating_since(queued.since);
-            let behind = self.backlogs.length(index);
+            let behind = match self.config.backlog {
+                Backlog::Flow => self.backlogs.length(index),
+                Backlog::All => self.bytes,
+            };
             let mark = || queued.packet.mark_ce();
             let verdict = law.judge(now, &self.config.codel, sojourn, behind, mark);
             if let Some(packet) = self

@@ -34,7 +34,7 @@ pub use codel::{CoDel, CoDelConfig, CoDelQueue, Verdict};
 pub use counters::{Counters, DropReason, Dropped};
 pub use dual::{DualQueue, L4sConfig};
 pub use fifo::{Fifo, Limits};
-pub use fq_codel::{FqCoDel, FqCoDelConfig, Leaving, Served};
+pub use fq_codel::{Backlog, FqCoDel, FqCoDelConfig, Leaving, Served};
 pub use fq_mac::{FqMac, FqMacConfig, TidId};
 pub use wqm::{DrainEstimate, Wqm, WqmConfig, WqmSample};
 

@@ -1,4 +1,6 @@
-use super::table_1::{AT_RANDOM, FLOOD, MEASURED_FAST_PERCENT, UDP, at_random, flood_cases};
+use super::table_1::{
+    AT_RANDOM, FLOOD, MEASURED_FAST_PERCENT, UDP, at_random, fast_percent_of_model, flood_cases,
+};
 use super::{
     LOSSLESS, SCHEMES, airtime_of_time, airtime_share, goodput, lossless, note_losses, with_scheme,
     without_losses,
@@ -18,8 +20,8 @@ pub(super) const THROUGHPUT: &str = "TCP downloads: from FIFO to FQ-CoDel, FQ-MA
 
 const TCP: &str = include_str!("../../../../scenarios/004-f6-fairness.toml");
 /// Adds uploads under TCP small queues: Linux never holds more of a connection below TCP than
-/// `tcp_limit_output_bytes`, 128 KiB by default.
-pub(super) const BOTH_WAYS: [&str; 2] = ["flow.up.count=1", "flow.up.small_queue=\"131072 B\""];
+/// `tcp_limit_output_bytes`, 256 KiB by default since 4.2.
+pub(super) const BOTH_WAYS: [&str; 2] = ["flow.up.count=1", "flow.up.small_queue=\"262144 B\""];
 /// Other uploads, and what they stand for. Within the limit Linux 4.4, which the stations had, holds
 /// two segments or what the pacing rate sends in a millisecond (`tcp_write_xmit`): at these rates
 /// two segments of two packets each, and one more.
@@ -27,10 +29,7 @@ pub(super) const BOTH_WAYS: [&str; 2] = ["flow.up.count=1", "flow.up.small_queue
 /// Table 1, from which the losses are, is of downloads. The more of a fast station's uploads is lost,
 /// the shorter are its frames, and the less of the air it has beside the slow one.
 const OTHER_UPLOADS: [(&str, &[&str]); 5] = [
-    (
-        "six packets at the senders' radios",
-        &["flow.up.small_queue=\"9 kB\""],
-    ),
+    (SIX_PACKETS, &[SMALL_QUEUE_OF_SIX]),
     (
         "no limit at the senders' radios",
         &["flow.up.small_queue=\"1000 MB\""],
@@ -48,6 +47,9 @@ const OTHER_UPLOADS: [(&str, &[&str]); 5] = [
         &["channel.retry_limit=7"],
     ),
 ];
+
+pub(super) const SIX_PACKETS: &str = "six packets at the senders' radios";
+pub(super) const SMALL_QUEUE_OF_SIX: &str = "flow.up.small_queue=\"9 kB\"";
 
 pub(super) fn udp_cases() -> Vec<Case> {
     let mut cases = flood_cases();
@@ -94,6 +96,14 @@ pub(super) fn airtime(results: &Results) -> Findings {
             "the rates that Table 1 prints in place of ours",
             &Sample::exactly(MEASURED_FAST_PERCENT),
         );
+        findings.variant(
+            "the model of equation 4 and our levels, a frame of each station in turn",
+            &fast_percent_of_model(results, scheme.name()),
+        );
+        findings.variant(
+            "all time but the slow station's, back-off included",
+            &percent_of_time(results, scheme, "slow").map(|slow| 100.0 - slow),
+        );
     }
     let fifo = airtime_percent(results, Scheme::Fifo, "slow").mean();
     findings.relate(
@@ -131,19 +141,39 @@ pub(super) fn download_cases() -> Vec<Case> {
                 _ => case,
             });
         }
-        let name = with_windows(scheme.name());
-        let windows = ["flow.down.window=\"512 kB\""];
-        cases.push(with_scheme(name, scheme, TCP, &windows));
+        for (with, window) in WINDOWS {
+            let name = format!("{scheme}, {with}");
+            cases.push(with_scheme(name, scheme, TCP, &[window]));
+        }
     }
+    let name = with_long_queue(Scheme::Fifo.name());
+    cases.push(with_scheme(name, Scheme::Fifo, TCP, &[LONG_QUEUE]));
     cases
 }
 
-/// Windows with which three connections hardly overflow the queue of the unmodified kernel, 1000
-/// packets and those in the driver. With Linux's, which grow to 6 MB, losses decide who fills it.
-const WINDOWS: &str = "receive windows of 512 kB";
+/// Other receive windows. Those of Linux grow to half of `tcp_rmem`'s 6 MB, the other half being for
+/// its overhead (`tcp_adv_win_scale`), and losses decide who fills the queue of the unmodified kernel,
+/// 1000 packets and those in the driver. With 512 kB three connections hardly overflow it.
+const WINDOWS: [(&str, &str); 2] = [
+    ("receive windows of 512 kB", "flow.down.window=\"512 kB\""),
+    (
+        "receive windows of 3 MB, as Linux has them",
+        "flow.down.window=\"3145728 B\"",
+    ),
+];
 
-fn with_windows(case: &str) -> String {
-    format!("{case}, {WINDOWS}")
+/// With generic receive offload at the access point's wire, a queue of 1000 packets holds as many
+/// packets of up to 64 KB, and overflows later or never.
+const LONG_QUEUE: &str = "node.ap.queue.qdisc_limit=\"3000 packets\"";
+const WITH_LONG_QUEUE: &str = "room for 3000 packets under FIFO";
+
+/// The name of a case, under FIFO that of the one with a longer queue.
+fn with_long_queue(case: &str) -> String {
+    if case == Scheme::Fifo.name() {
+        format!("{case}, {WITH_LONG_QUEUE}")
+    } else {
+        case.to_owned()
+    }
 }
 
 pub(super) fn fairness_cases() -> Vec<Case> {
@@ -231,42 +261,49 @@ pub(super) fn fairness(results: &Results) -> Findings {
     findings
 }
 
+/// What a goodput is measured in: the case of a scheme.
+type Goodput<'g> = dyn Fn(&str) -> Sample + 'g;
+
 pub(super) fn throughput(results: &Results) -> Findings {
     let mut findings = Findings::default();
     for step in SCHEMES.windows(2) {
         let (before, after) = (step[0], step[1]);
-        let mut relate = |what: &str, words: &'static str, growth: [Sample; 3], bar: Bar| {
-            let what = format!("{what}, {after} over {before}");
-            let [growth, lossless, windows] = growth;
-            findings.ratio(what, Printed::Words(words), &growth, bar);
-            findings.variant(LOSSLESS, &lossless);
-            findings.variant(WINDOWS, &windows);
-        };
-        // As judged, without losses, and with small windows.
-        let growths = |goodput: &dyn Fn(&str) -> Sample| {
-            let growth = |named: fn(&str) -> String| {
+        let mut relate = |what: &str, words: &'static str, goodput: &Goodput<'_>, bar: Bar| {
+            let growth = |named: &dyn Fn(&str) -> String| {
                 let goodputs = [before, after].map(|scheme| goodput(&named(scheme.name())));
                 &goodputs[1] / &goodputs[0]
             };
-            [
-                growth(str::to_owned),
-                growth(without_losses),
-                growth(with_windows),
-            ]
+            let what = format!("{what}, {after} over {before}");
+            findings.ratio(what, Printed::Words(words), &growth(&str::to_owned), bar);
+            findings.variant(LOSSLESS, &growth(&without_losses));
+            for (with, _) in WINDOWS {
+                findings.variant(with, &growth(&|case| format!("{case}, {with}")));
+            }
+            if before == Scheme::Fifo {
+                findings.variant(WITH_LONG_QUEUE, &growth(&with_long_queue));
+            }
         };
-        // Growth of the goodput of the stations called `name`.
-        let of_stations =
-            |name: &str| growths(&|case| results.sample(case, |summary| goodput(summary, name)));
+        // Goodput of the stations called `name`.
+        let of = |case: &str, name: &str| results.sample(case, |summary| goodput(summary, name));
         let (up, down) = (Bar::AtLeast(1.0), Bar::AtMost(1.0));
-        relate("fast", "increase their throughput", of_stations("fast"), up);
+        relate(
+            "fast",
+            "increase their throughput",
+            &|case| of(case, "fast"),
+            up,
+        );
         relate(
             "slow",
             "decreases its throughput",
-            of_stations("slow"),
+            &|case| of(case, "slow"),
             down,
         );
-        let total = growths(&|case| results.goodput_mbps(case));
-        relate("total", "a net increase", total, up);
+        relate(
+            "total",
+            "a net increase",
+            &|case| results.goodput_mbps(case),
+            up,
+        );
     }
     note_losses(&mut findings);
     findings

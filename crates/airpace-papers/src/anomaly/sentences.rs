@@ -1,6 +1,6 @@
 //! The sentences of section 4 that have no figure of their own.
 
-use super::bulk::BOTH_WAYS;
+use super::bulk::{BOTH_WAYS, SIX_PACKETS, SMALL_QUEUE_OF_SIX};
 use super::{
     LOSSLESS, REPETITIONS, SCHEMES, airtime_share, lossless, note_losses, ping_ms, with_scheme,
     without_losses,
@@ -27,8 +27,13 @@ pub(super) fn cases() -> Vec<Case> {
         cases.push(both.set(PINGS).seeds(REPETITIONS));
         let name = without_losses(&format!("down, {scheme}"));
         cases.push(lossless(name, scheme, PING, &[]));
-        let name = format!("down, {scheme}, {ONE_AHEAD}");
-        cases.push(with_scheme(name, scheme, PING, &[ONE_FRAME_AHEAD]));
+        for (with, setting) in OTHER_DOWNLOADS {
+            let name = format!("down, {scheme}, {with}");
+            cases.push(with_scheme(name, scheme, PING, &[setting]));
+        }
+        let name = format!("both, {scheme}, {SIX_PACKETS}");
+        let six = with_scheme(name, scheme, BULK, &BOTH_WAYS);
+        cases.push(six.set(SMALL_QUEUE_OF_SIX).set(PINGS));
         let to_fast = with_scheme(format!("call, {scheme}"), scheme, VOIP, &[]);
         cases.push(to_fast.set("flow.voip.to=\"fast-1\""));
     }
@@ -38,8 +43,10 @@ pub(super) fn cases() -> Vec<Case> {
                 with_scheme(name, scheme, PAGES, &SWAPPED).set(format!("flow.web.page=\"{page}\""))
             };
             cases.push(case(format!("{page}, {scheme}")));
-            let farther = case(format!("{page}, {scheme}, {FARTHER}"));
-            cases.push(farther.set("wire.0.delay=\"50 ms\""));
+            for (with, setting) in OTHER_LOADS {
+                let other = case(format!("{page}, {scheme}, {with}")).set(setting);
+                cases.push(other.seeds(REPETITIONS));
+            }
         }
     }
     cases
@@ -51,11 +58,39 @@ const SWAPPED: [&str; 3] = [
     "flow.slow-bulk.count=0",
     "flow.fast-bulk.count=1",
 ];
-/// The base delay of the pages is not given; that of the calls is 5 ms or this.
-const FARTHER: &str = "50 ms to the server";
-/// The airtime of a frame is known before the next is composed.
+/// Other settings of the pages. Their base delay is not given; that of the calls is 5 ms or 50 ms. In
+/// turns, airtime fairness takes from the slow station what its frames are longer than those of the
+/// others: with the 57.8 Mbit/s of MCS 11 they are equally long.
+const OTHER_LOADS: [(&str, &str); 2] = [
+    ("50 ms to the server", "wire.0.delay=\"50 ms\""),
+    (
+        "frames to the fast as long as those to the slow (MCS 11)",
+        "node.fast.rate=\"mcs 11\"",
+    ),
+];
+/// Other settings of the downloads. With one frame ahead, the airtime of a frame is known before the
+/// next is composed. The less is in flight to the slow station, the more of the driver's 123 packets
+/// is left to the fast ones under FQ-CoDel, whose pings then wait behind their own downloads there.
+const OTHER_DOWNLOADS: [(&str, &str); 4] = [
+    (ONE_AHEAD, "node.ap.queue.hardware_queue=1"),
+    (
+        "at most 80 kB in flight to the slow station",
+        "flow=[{ name = \"tcp-1\", kind = \"tcp\", to = \"fast\" }, \
+         { name = \"tcp-2\", kind = \"tcp\", to = \"slow\", window = \"80 kB\" }, \
+         { kind = \"ping\", interval = \"100 ms\" }]",
+    ),
+    (
+        "at most 40 kB in flight to the slow station",
+        "flow=[{ name = \"tcp-1\", kind = \"tcp\", to = \"fast\" }, \
+         { name = \"tcp-2\", kind = \"tcp\", to = \"slow\", window = \"40 kB\" }, \
+         { kind = \"ping\", interval = \"100 ms\" }]",
+    ),
+    (
+        "30 % of what the slow station sends lost",
+        "node.slow.uplink_loss=0.3",
+    ),
+];
 const ONE_AHEAD: &str = "one frame ahead";
-const ONE_FRAME_AHEAD: &str = "node.ap.queue.hardware_queue=1";
 /// A ping to every station.
 const PINGS: &str = "flow.ping.count=1";
 
@@ -81,8 +116,8 @@ fn pings(findings: &mut Findings, results: &Results) {
         let case = without_losses(&format!("down, {scheme}"));
         results.sample(&case, |summary| ping_ms(summary, "ping", name))
     };
-    let one_ahead = |scheme: Scheme, name: &str| {
-        results.sample(&format!("down, {scheme}, {ONE_AHEAD}"), |summary| {
+    let other = |with: &str, scheme: Scheme, name: &str| {
+        results.sample(&format!("down, {scheme}, {with}"), |summary| {
             ping_ms(summary, "ping", name)
         })
     };
@@ -98,8 +133,10 @@ fn pings(findings: &mut Findings, results: &Results) {
     );
     let pings = [Scheme::FqMac, Scheme::FqCodel].map(|scheme| lossless(scheme, "fast"));
     findings.variant(LOSSLESS, &lower(pings));
-    let pings = [Scheme::FqMac, Scheme::FqCodel].map(|scheme| one_ahead(scheme, "fast"));
-    findings.variant(ONE_AHEAD, &lower(pings));
+    for (with, _) in OTHER_DOWNLOADS {
+        let pings = [Scheme::FqMac, Scheme::FqCodel].map(|scheme| other(with, scheme, "fast"));
+        findings.variant(with, &lower(pings));
+    }
     findings.ratio(
         "downloads: median ping of the slow under fq-mac over that of the fast under fq-codel",
         Printed::Figure(1.0),
@@ -120,13 +157,14 @@ fn pings(findings: &mut Findings, results: &Results) {
         LOSSLESS,
         &(&lossless(Scheme::Airtime, "slow") / &lossless(Scheme::FqMac, "slow")),
     );
-    findings.variant(
-        ONE_AHEAD,
-        &(&one_ahead(Scheme::Airtime, "slow") / &one_ahead(Scheme::FqMac, "slow")),
-    );
+    for (with, _) in OTHER_DOWNLOADS {
+        let ping = |scheme| other(with, scheme, "slow");
+        findings.variant(with, &(&ping(Scheme::Airtime) / &ping(Scheme::FqMac)));
+    }
 }
 
 fn both_ways(findings: &mut Findings, results: &Results) {
+    let six_packets = |scheme: Scheme| format!("both, {scheme}, {SIX_PACKETS}");
     let both = |scheme| ping(results, "both", scheme, "slow");
     findings.ratio(
         "both ways: median ping of the slow, airtime over fq-mac",
@@ -134,7 +172,14 @@ fn both_ways(findings: &mut Findings, results: &Results) {
         &(&both(Scheme::Airtime) / &both(Scheme::FqMac)),
         Bar::Between(1.0, 2.0),
     );
+    let six = |scheme| {
+        results.sample(&six_packets(scheme), |summary| {
+            ping_ms(summary, "ping", "slow")
+        })
+    };
+    findings.variant(SIX_PACKETS, &(&six(Scheme::Airtime) / &six(Scheme::FqMac)));
     let total = |scheme: Scheme| results.goodput_mbps(&format!("both, {scheme}"));
+    let six = |scheme: Scheme| results.goodput_mbps(&six_packets(scheme));
     for step in SCHEMES.windows(2) {
         findings.ratio(
             format!("both ways: total, {} over {}", step[1], step[0]),
@@ -142,6 +187,7 @@ fn both_ways(findings: &mut Findings, results: &Results) {
             &(&total(step[1]) / &total(step[0])),
             Bar::AtLeast(1.0),
         );
+        findings.variant(SIX_PACKETS, &(&six(step[1]) / &six(step[0])));
     }
     let share = results.sample("both, airtime", |summary| airtime_share(summary, "slow"));
     findings.relate(
@@ -196,7 +242,9 @@ fn pages(findings: &mut Findings, results: &Results) {
             &longer(""),
             Bar::Between(5.0, 10.0),
         );
-        findings.variant(FARTHER, &longer(&format!(", {FARTHER}")));
+        for (with, _) in OTHER_LOADS {
+            findings.variant(with, &longer(&format!(", {with}")));
+        }
         // A page of which the rate decides takes longer as the station's share of the air falls.
         let share = |scheme: Scheme| {
             results.sample(&format!("{page}, {scheme}"), |summary| {

@@ -330,6 +330,24 @@ fn variants(findings: &mut Findings, case: &str, figure: impl Fn(&str) -> Sample
     }
 }
 
+/// The airtime of both fast stations in a case by the model of equation 4, in which all send a frame
+/// in turn, with the levels of our own runs; per cent.
+pub(super) fn fast_percent_of_model(results: &Results, case: &str) -> Sample {
+    let levels = ["fast-1", "fast-2", "slow"]
+        .map(|name| results.sample(case, |summary| level(summary, name)));
+    Sample::combine(&levels, |levels| {
+        let modelled = shares(
+            &[
+                aggregate(levels[0], 144.4),
+                aggregate(levels[1], 144.4),
+                aggregate(levels[2], 7.2),
+            ],
+            false,
+        );
+        100.0 * (modelled[0].airtime + modelled[1].airtime)
+    })
+}
+
 /// One half of the table with the levels of our own runs instead of the printed ones.
 fn from_our_levels(results: &Results, case: &str, fair: bool) -> String {
     let level = |name: &str| results.sample(case, |summary| level(summary, name)).mean();

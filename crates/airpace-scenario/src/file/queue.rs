@@ -4,7 +4,7 @@ use airpace_config::choice::Choice;
 use airpace_config::document::KeyError;
 use airpace_config::quantity::{Packets, Rate, Size, Span};
 use airpace_config::section;
-use airpace_core::queue::{DrainEstimate, Leaving};
+use airpace_core::queue::{Backlog, DrainEstimate, Leaving};
 use airpace_sim::mac::{Driver, QueueScope, Schedule, Scheme};
 
 section! {
@@ -43,6 +43,9 @@ section! {
         memory_limit: Option<Size> = optional("32 MiB; fq-mac, airtime: 16 MiB", "1 kB", "1 TB"),
         /// fq-codel, wqm-fq: when an empty flow queue leaves the lists; `at-once` is RFC 8290.
         leaving: Option<Choice<Leaving>> = optional("after-idle-round"),
+        /// fq-codel, wqm-fq: what must hold more than a packet before CoDel drops: the flow's own
+        /// queue, or, as in Linux, all of them together.
+        backlog: Option<Choice<Backlog>> = optional("flow"),
         /// codel, fq-codel, fq-mac, airtime, wqm-fq: when packets are dropped or marked.
         codel: CodelQueue = nested,
         /// fq-mac, airtime: when packets to slow receivers are dropped or marked.
@@ -153,7 +156,7 @@ impl NodeQueue {
     }
 
     /// Every key that some schemes do not have, whether it is given, and the schemes that have it.
-    fn keys(&self) -> [(&'static str, bool, &'static [Scheme]); 17] {
+    fn keys(&self) -> [(&'static str, bool, &'static [Scheme]); 18] {
         use Scheme::{Airtime, Codel, Fifo, FqCodel, FqMac, PerStation, Wqm, WqmFq};
         const DRIVER: &[Scheme] = &[Fifo, Codel, FqCodel, Wqm, WqmFq];
         const FLOWS: &[Scheme] = &[FqCodel, FqMac, Airtime, WqmFq];
@@ -176,6 +179,7 @@ impl NodeQueue {
             ("packet_limit", self.packet_limit.is_some(), MAC),
             ("memory_limit", self.memory_limit.is_some(), FLOWS),
             ("leaving", self.leaving.is_some(), &[FqCodel, WqmFq]),
+            ("backlog", self.backlog.is_some(), &[FqCodel, WqmFq]),
             (
                 "codel",
                 self.codel != CodelQueue::default(),

@@ -79,6 +79,7 @@ fn change_fq_codel(config: &mut FqCoDelConfig, queue: &NodeQueue) {
     replace(&mut config.queues, queue.flow_queues);
     replace(&mut config.quantum, queue.quantum.map(bytes));
     replace(&mut config.leaving, queue.leaving.map(|leaving| leaving.0));
+    replace(&mut config.backlog, queue.backlog.map(|backlog| backlog.0));
     replace(
         &mut config.packet_limit,
         queue.qdisc_limit.map(|limit| limit.0),

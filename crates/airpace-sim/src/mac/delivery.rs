@@ -134,15 +134,18 @@ impl<P: Packet + Clone> Mac<P> {
     }
 
     /// Charges the airtime of a frame to its station where airtime is shared out: at the sender,
-    /// and at the receiver, where the station is the one that sends.
+    /// and at the receiver, where the station is the one that sends and of which the receiver knows
+    /// what it has decoded.
     fn account(&mut self, flight: &Flight, record: &FrameRecord) {
         let category = record.category;
         let path = &mut self.radios[record.from.index()].paths[category];
-        path.charge(flight.lane, record.airtime);
+        path.charge_frame(flight.lane, record);
         path.on_frame(record);
         let receiver = &mut self.radios[record.to.index()];
-        if let Some(back) = receiver.lane(record.from, category) {
-            receiver.paths[category].charge(back, record.airtime);
+        if record.decoded > 0
+            && let Some(back) = receiver.lane(record.from, category)
+        {
+            receiver.paths[category].charge_frame(back, record);
         }
     }
 

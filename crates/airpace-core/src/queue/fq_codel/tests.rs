@@ -221,3 +221,30 @@ fn a_queue_that_leaves_at_once_as_in_rfc_8290_gets_two_quanta_in_a_round() {
     assert!(ours < 1.01, "{ours}");
     assert!(as_printed > 1.95, "{as_printed}");
 }
+
+/// Packets dropped of a flow that never has more than two short packets waiting, and never none,
+/// beside a flow with a backlog.
+fn drops_of_a_short_queue(backlog: Backlog) -> usize {
+    let mut queue = queue(FqCoDelConfig {
+        backlog,
+        ..FqCoDelConfig::default()
+    });
+    queue.enqueue(Time::ZERO, packet(1, 0, 700));
+    let mut dropped = 0;
+    for number in 1..100 {
+        let now = Time::ZERO + Duration::from_millis(20 * number);
+        (0..3).for_each(|_| queue.enqueue(now, packet(2, number, 1_514)));
+        queue.enqueue(now, packet(1, number, 700));
+        while queue.dequeue(now).is_some_and(|packet| packet.flow == 2) {}
+        let drops = core::iter::from_fn(|| queue.poll_drop());
+        dropped += drops.filter(|drop| drop.packet.flow == 1).count();
+    }
+    dropped
+}
+
+#[test]
+fn a_short_queue_loses_packets_for_the_backlog_of_others_only_as_in_linux() {
+    assert_eq!(drops_of_a_short_queue(Backlog::Flow), 0);
+    // The first drop leaves a single packet, which never waits.
+    assert_eq!(drops_of_a_short_queue(Backlog::All), 1);
+}

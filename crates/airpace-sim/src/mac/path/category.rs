@@ -38,6 +38,9 @@ pub(in crate::mac) struct CategoryPath<P> {
     /// Whether the order is gone through for each packet; see
     /// [`super::DriverRules::passes_over`].
     passes_over: bool,
+    /// Whether airtime is that of the frames alone; see
+    /// [`super::DriverRules::counts_frames_alone`].
+    counts_frames_alone: bool,
     /// Whether such a driver has stopped the queueing discipline.
     stopped: bool,
     /// The aggregates that are composed and wait for the channel.
@@ -87,6 +90,7 @@ impl<P: Packet + Clone> CategoryPath<P> {
             lone_ahead: usize::from(config.driver.lone_ahead.max(config.hardware)),
             lone_burst: config.driver.lone_burst,
             passes_over: config.driver.passes_over,
+            counts_frames_alone: config.driver.counts_frames_alone,
             stopped: false,
             composed: VecDeque::new(),
             kept: Vec::new(),
@@ -418,6 +422,17 @@ impl<P: Packet + Clone> CategoryPath<P> {
     /// The exchanges of a lane, whichever way they went, have taken `airtime`.
     pub(in crate::mac) fn charge(&mut self, lane: LaneId, airtime: Duration) {
         self.order.charge(lane, airtime);
+    }
+
+    /// A frame of a lane, whichever way it went, was sent.
+    #[inline]
+    pub(in crate::mac) fn charge_frame(&mut self, lane: LaneId, record: &FrameRecord) {
+        let airtime = if self.counts_frames_alone {
+            record.end.saturating_since(record.start)
+        } else {
+            record.airtime
+        };
+        self.charge(lane, airtime);
     }
 
     /// An aggregate that will take about `airtime` was composed ahead for a lane.

@@ -29,6 +29,10 @@ pub struct DriverRules {
     /// hardware's queue is full, the receiver at the head of the list goes to its tail unserved, so
     /// that the order depends on how many packets come. Where airtime is shared out, it stays.
     pub passes_over: bool,
+    /// Whether airtime that is shared out is that of the frames alone, as the hardware reports it or
+    /// the driver computes it (ath9k: `ath_tx_count_airtime`, `ath_rx_count_airtime`), without RTS,
+    /// CTS and acknowledgements.
+    pub counts_frames_alone: bool,
     /// Longest frame (ath9k: 4 ms); `None` for the radio's own limit.
     pub max_duration: Option<Duration>,
     /// Most MPDUs in a frame (ath9k: half a block-ack window); `None` for the radio's own limit.
@@ -45,6 +49,7 @@ impl DriverRules {
         lone_ahead: 0,
         lone_burst: 1,
         passes_over: false,
+        counts_frames_alone: false,
         max_duration: None,
         max_mpdus: None,
     };
@@ -58,6 +63,7 @@ impl DriverRules {
         lone_ahead: 8,
         lone_burst: 2,
         passes_over: true,
+        counts_frames_alone: true,
         max_duration: Some(Duration::from_millis(4)),
         max_mpdus: Some(32),
     };
@@ -85,8 +91,8 @@ impl DriverRules {
 pub enum Driver {
     /// Linux's driver for Atheros 802.11n: two aggregates ahead, or eight frames to receivers without
     /// aggregation, which get two at a turn; receivers passed over while the hardware is busy;
-    /// aggregates of at most 4 ms and 32 MPDUs that fit every rate of the retry chain; probes and
-    /// voice unaggregated.
+    /// airtime counted without acknowledgements; aggregates of at most 4 ms and 32 MPDUs that fit every
+    /// rate of the retry chain; probes and voice unaggregated.
     Ath9k,
     /// Linux's driver for MediaTek: mac80211's queues under the airtime queue limit (AQL); voice
     /// unaggregated.

@@ -181,6 +181,36 @@ fn ath9k_passes_over_a_station_while_the_hardware_is_busy() {
 }
 
 #[test]
+fn ath9k_shares_the_airtime_of_frames_without_their_acknowledgements() {
+    let slow = TxRate::new(Standard::Ht, Width::Mhz20, 1, 0, GuardInterval::Ns400).unwrap();
+    // What the slow station has of the airtime of frames, and of the time of exchanges.
+    let shares = |rules: DriverRules| {
+        let mut config = anomaly(rules, slow);
+        config.radios[0].path = PathConfig {
+            driver: rules,
+            ..PathConfig::of(Scheme::Airtime)
+        };
+        let frames = frames_to_three(config);
+        let of = |time: fn(&FrameRecord) -> Duration| {
+            let [first, second, slow] = frames
+                .each_ref()
+                .map(|frames| frames.iter().map(time).sum::<Duration>().as_secs_f64());
+            slow / (first + second + slow)
+        };
+        (
+            of(|frame| frame.end.since(frame.start)),
+            of(|frame| frame.airtime),
+        )
+    };
+    let exchanges = DriverRules {
+        counts_frames_alone: false,
+        ..DriverRules::ATH9K
+    };
+    assert_near(shares(DriverRules::ATH9K).0, 1.0 / 3.0, 0.01);
+    assert_near(shares(exchanges).1, 1.0 / 3.0, 0.01);
+}
+
+#[test]
 fn ath9k_sends_two_frames_at_a_turn_to_a_station_without_aggregation() {
     let share = |burst: u16| {
         let rules = DriverRules {

@@ -138,8 +138,12 @@ fn what_a_station_sends_is_charged_to_it() {
             .map(|frame| frame.airtime.as_secs_f64())
             .sum()
     };
+    // The access point knows of what it has sent, and of what it has decoded.
     let of = |station: u32| {
-        airtime(&|frame| frame.from == RadioId(station) || frame.to == RadioId(station))
+        airtime(&|frame| {
+            let is_from = frame.from == RadioId(station) && frame.decoded > 0;
+            is_from || frame.to == RadioId(station)
+        })
     };
     let up = airtime(&|frame| frame.from == RadioId(3));
     assert!(up > 2.0, "{up}");
