@@ -105,18 +105,26 @@ fn beside_agents_no_station_pays_for_having_none() {
 }
 
 #[test]
-fn each_of_thirteen_stations_has_what_agents_give() {
+fn each_of_many_stations_has_what_agents_give() {
     // Each has few frames per slot. Before the law waited for all reports of a slot, it decided on the
-    // first alone and took that station for the only one, which then had a quarter of its share.
-    let settings = ["node.station.count=13", "node.station.rate=\"mcs 7\""];
-    let downloads = "[[flow]]\nkind = \"tcp\"\n";
-    let run = |proxy| figures(&summary(downloads, proxy, &settings)).0;
-    let (agents, observed) = (run(AGENTS), run("reports = \"observed\""));
-    for (observed_mbps, agents_mbps) in observed.iter().zip(&agents) {
-        assert!(
-            observed_mbps >= &(0.9 * agents_mbps),
-            "{observed:.1?}, with agents {agents:.1?}"
-        );
+    // first alone and took that station for the only one. An answer that comes with that to a later frame
+    // is half of a slot's, and made a station a slow one for seconds.
+    for (stations, mcs) in [(13, 7), (30, 9)] {
+        let settings = [
+            &format!("node.station.count={stations}")[..],
+            &format!("node.station.rate=\"mcs {mcs}\""),
+            "node.ap.queue.limit=\"2500 packets\"",
+            "duration=10 s",
+        ];
+        let downloads = "[[flow]]\nkind = \"tcp\"\n";
+        let run = |proxy| figures(&summary(downloads, proxy, &settings)).0;
+        let (agents, observed) = (run(AGENTS), run("reports = \"observed\""));
+        for (observed_mbps, agents_mbps) in observed.iter().zip(&agents) {
+            assert!(
+                observed_mbps >= &(0.85 * agents_mbps),
+                "{observed:.1?}, with agents {agents:.1?}"
+            );
+        }
     }
 }
 
