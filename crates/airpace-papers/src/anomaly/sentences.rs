@@ -68,6 +68,18 @@ const OTHER_LOADS: [(&str, &str); 2] = [
         "node.fast.rate=\"mcs 11\"",
     ),
 ];
+/// The downloads, of which that to the slow station has a receive window.
+macro_rules! in_flight_to_slow {
+    ($window:literal) => {
+        concat!(
+            "flow=[{ name = \"tcp-1\", kind = \"tcp\", to = \"fast\" }, ",
+            "{ name = \"tcp-2\", kind = \"tcp\", to = \"slow\", window = \"",
+            $window,
+            "\" }, { kind = \"ping\", interval = \"100 ms\" }]"
+        )
+    };
+}
+
 /// Other settings of the downloads. With one frame ahead, the airtime of a frame is known before the
 /// next is composed. The less is in flight to the slow station, the more of the driver's 123 packets
 /// is left to the fast ones under FQ-CoDel, whose pings then wait behind their own downloads there.
@@ -75,15 +87,11 @@ const OTHER_DOWNLOADS: [(&str, &str); 4] = [
     (ONE_AHEAD, "node.ap.queue.hardware_queue=1"),
     (
         "at most 80 kB in flight to the slow station",
-        "flow=[{ name = \"tcp-1\", kind = \"tcp\", to = \"fast\" }, \
-         { name = \"tcp-2\", kind = \"tcp\", to = \"slow\", window = \"80 kB\" }, \
-         { kind = \"ping\", interval = \"100 ms\" }]",
+        in_flight_to_slow!("80 kB"),
     ),
     (
         "at most 40 kB in flight to the slow station",
-        "flow=[{ name = \"tcp-1\", kind = \"tcp\", to = \"fast\" }, \
-         { name = \"tcp-2\", kind = \"tcp\", to = \"slow\", window = \"40 kB\" }, \
-         { kind = \"ping\", interval = \"100 ms\" }]",
+        in_flight_to_slow!("40 kB"),
     ),
     (
         "30 % of what the slow station sends lost",
@@ -172,14 +180,15 @@ fn both_ways(findings: &mut Findings, results: &Results) {
         &(&both(Scheme::Airtime) / &both(Scheme::FqMac)),
         Bar::Between(1.0, 2.0),
     );
-    let six = |scheme| {
+    let ping_of_six = |scheme| {
         results.sample(&six_packets(scheme), |summary| {
             ping_ms(summary, "ping", "slow")
         })
     };
-    findings.variant(SIX_PACKETS, &(&six(Scheme::Airtime) / &six(Scheme::FqMac)));
+    let six = &ping_of_six(Scheme::Airtime) / &ping_of_six(Scheme::FqMac);
+    findings.variant(SIX_PACKETS, &six);
     let total = |scheme: Scheme| results.goodput_mbps(&format!("both, {scheme}"));
-    let six = |scheme: Scheme| results.goodput_mbps(&six_packets(scheme));
+    let total_of_six = |scheme| results.goodput_mbps(&six_packets(scheme));
     for step in SCHEMES.windows(2) {
         findings.ratio(
             format!("both ways: total, {} over {}", step[1], step[0]),
@@ -187,7 +196,10 @@ fn both_ways(findings: &mut Findings, results: &Results) {
             &(&total(step[1]) / &total(step[0])),
             Bar::AtLeast(1.0),
         );
-        findings.variant(SIX_PACKETS, &(&six(step[1]) / &six(step[0])));
+        findings.variant(
+            SIX_PACKETS,
+            &(&total_of_six(step[1]) / &total_of_six(step[0])),
+        );
     }
     let share = results.sample("both, airtime", |summary| airtime_share(summary, "slow"));
     findings.relate(

@@ -106,9 +106,8 @@ fn beside_agents_no_station_pays_for_having_none() {
 
 #[test]
 fn each_of_many_stations_has_what_agents_give() {
-    // Each has few frames per slot. Before the law waited for all reports of a slot, it decided on the
-    // first alone and took that station for the only one. An answer that comes with that to a later frame
-    // is half of a slot's, and made a station a slow one for seconds.
+    // Each has few frames per slot. The law once decided on the first report alone, and took its station
+    // for the only one. And one late answer made a station look slow for seconds.
     for (stations, mcs, floor) in [(13, 7, 0.9), (30, 9, 0.85)] {
         let settings = [
             &format!("node.station.count={stations}")[..],

@@ -1,7 +1,7 @@
 //! The weighted median.
 
-/// The smallest value at which half of the weight is reached; `None` without values. Each is a value
-/// with its weight.
+/// The smallest value at which half of the total weight is reached, of pairs of a value and its weight;
+/// `None` without any.
 pub(super) fn weighted_median(weighted: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
     let mut sorted: Vec<(f64, f64)> = weighted.collect();
     sorted.sort_by(|one, other| one.0.total_cmp(&other.0));

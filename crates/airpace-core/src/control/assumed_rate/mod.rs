@@ -405,7 +405,7 @@ impl FrameMeans {
             level: mix(self.level, new.level),
             round_s: mix(self.round_s, new.round_s),
             uplink_per_s: mix(self.uplink_per_s, new.uplink_per_s),
-            // A mean over slots already.
+            // The median over slots already.
             transit: new.transit.or(self.transit),
             repeats: mix(self.repeats, new.repeats),
             wait_s: match (self.wait_s, new.wait_s) {

@@ -1,20 +1,19 @@
-//! How long a station's frames take, from slots of which single ones are wrong by a multiple.
+//! How long a station's frames take, from slots of which some are several times too long.
 
 use super::median::weighted_median;
 use super::round::Transit;
 use crate::sensor::ack_burst::TRANSIT_COMMON;
 use std::collections::VecDeque;
 
-/// Frames in the slots that are remembered, at the least: where stations have many frames per slot, this
-/// is half a second.
+/// Frames in the slots that are remembered, at the least. At two or three frames per slot of 100 ms, that
+/// is three to four seconds.
 const FRAMES: f64 = 80.0;
 
 /// The transits of one station's frames over the last slots.
 ///
-/// An answer may come with that to a later frame. Where few frames of a station are in a slot, its transit
-/// is then several times as long, and a mean would take the station for a slow one for seconds: its frames
-/// would become short, and few, and hardly correct that. So the median over the slots counts, of the time
-/// per packet.
+/// A station may answer a frame only together with a later one. In a slot with two or three frames, that
+/// makes the transit several times too long. Under a mean, the station looked slow for seconds: it was sent
+/// short frames, and too few of them to correct the mean. So the median time per packet counts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Transits {
     slots: VecDeque<Slot>,
@@ -34,7 +33,7 @@ impl Slot {
 }
 
 impl Transits {
-    /// Adds the transit of a slot with so many frames. Returns the usual one, at the mean level.
+    /// Adds the transit of a slot with `frames` frames. Returns the median one, at the mean level.
     pub(super) fn add(&mut self, transit: Transit, frames: f64) -> Transit {
         self.slots.push_back(Slot { transit, frames });
         let mut all: f64 = self.slots.iter().map(|slot| slot.frames).sum();
@@ -77,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_come_with_a_later_frame_now_and_then_change_nothing() {
+    fn late_answers_now_and_then_change_nothing() {
         let mut transits = Transits::default();
         for slot in 0..100 {
             let late = if slot % 4 == 3 { 10.0 } else { 1.0 };

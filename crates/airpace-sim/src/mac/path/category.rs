@@ -1,10 +1,11 @@
 //! The transmit path of one access category of one radio.
 
+mod absence;
+
 use super::custom::CustomQueue;
 use super::lane::Lane;
 use super::order::Order;
 use super::qdisc::{Addressed, Discipline};
-use super::queue::Feed as _;
 use super::sizing::Sizing;
 use super::{Position, QueueLimit, QueueScope};
 use crate::mac::flight::Flight;
@@ -470,50 +471,6 @@ impl<P: Packet + Clone> CategoryPath<P> {
         if let Some(sizing) = &mut self.sizing {
             sizing.on_frame(frame);
         }
-    }
-
-    /// See [`super::TransmitPaths::set_asleep`].
-    pub(super) fn set_asleep(&mut self, id: LaneId, asleep: bool, oldest: Time) {
-        self.lanes[id.index()].asleep = asleep;
-        if asleep {
-            let is_kept = |flight: &&Flight| flight.lane == id;
-            self.kept.extend(self.composed.iter().filter(is_kept));
-            self.composed.retain(|flight| flight.lane != id);
-            return;
-        }
-        while let Some(place) = self.kept.iter().rposition(|flight| flight.lane == id) {
-            let flight = self.kept.remove(place);
-            self.composed.push_front(flight);
-        }
-        self.relist(id, oldest);
-    }
-
-    /// Takes the packets of a lane whose receiver has left out of its queue.
-    pub(super) fn take_queue(&mut self, id: LaneId) -> Vec<P> {
-        let lane = &mut self.lanes[id.index()];
-        lane.left = true;
-        lane.asleep = false;
-        let mut packets = Vec::with_capacity(lane.queue.len());
-        while let Some((_, packet)) = lane.queue.pop() {
-            packets.push(packet);
-        }
-        // Only some queues count towards a limit.
-        let counted = packets.len().min(lane.held);
-        self.release(id, counted);
-        packets
-    }
-
-    /// Takes the frames of a lane that are composed and not on the air, and says whether its sender
-    /// was asking for a block ack.
-    pub(in crate::mac) fn take_unsent(&mut self, id: LaneId) -> (Vec<Flight>, bool) {
-        let is_of_lane = |flight: &&Flight| flight.lane == id;
-        let mut unsent: Vec<Flight> = self.composed.iter().filter(is_of_lane).copied().collect();
-        unsent.extend(self.kept.iter().filter(is_of_lane));
-        self.composed.retain(|flight| flight.lane != id);
-        self.kept.retain(|flight| flight.lane != id);
-        let asked = self.request.take_if(|flight| flight.lane == id);
-        unsent.extend(asked);
-        (unsent, asked.is_some())
     }
 
     /// Packets that wait or are in flight.
