@@ -74,7 +74,7 @@ def carried_out(jobs: Sequence[str], client: Client) -> Iterator[list[str]]:
             try:
                 records, took_s = future.result()
             except KilledWorker as death:
-                if len(batch) > 1:
+                if future is not handout.alone:
                     handout.suspects.extend(batch)
                     continue
                 times = death.allowed_failures + 1
@@ -95,7 +95,10 @@ class _Handout:
         self.batches: dict[Future[Any], list[str]] = {}
         """What was handed out and is not finished."""
         self.suspects: deque[str] = deque()
-        """Runs of batches whose workers died again and again; each is carried out alone, when nothing else can die with it."""
+        """Runs of batches whose workers died again and again; each is carried out alone, when nothing else can die with it.
+        Single runs are among them: a worker that dies takes with it what it was given next and results not yet fetched."""
+        self.alone: Future[Any] | None = None
+        """The suspect that is carried out: if its workers die, the run itself is the cause."""
         self._client = client
         self._left = deque(jobs)
         self._run_s: float | None = None
@@ -110,7 +113,8 @@ class _Handout:
             batch = [self._left.popleft() for _ in range(self._size())]
             futures.append(self._submit(batch))
         if self.suspects and not self.batches:
-            futures.append(self._submit([self.suspects.popleft()]))
+            self.alone = self._submit([self.suspects.popleft()])
+            futures.append(self.alone)
         return futures
 
     def take_back(self, jobs: Sequence[str]) -> None:

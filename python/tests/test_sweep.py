@@ -135,6 +135,21 @@ def test_a_run_that_kills_its_workers_is_a_row_and_costs_no_other_run(tmp_path, 
     assert len(sweep.stations) == 11 * 2
 
 
+def test_only_a_run_that_was_alone_is_blamed_for_its_workers_death(monkeypatch):
+    # With two single runs handed out per worker, the one that waits dies with the one that kills.
+    handout = _dispatch._Handout([str(number) for number in range(4)], Cluster(2))
+    handed = handout.submit()
+    assert len(handed) == 4
+    assert handout.alone is None
+    for future in handed:
+        handout.suspects.extend(handout.batches.pop(future))
+    for number in range(4):
+        (alone,) = handout.submit()
+        assert handout.alone is alone
+        assert handout.submit() == []
+        assert handout.batches.pop(alone) == [str(number)]
+
+
 def test_ctrl_c_keeps_what_is_done_and_the_same_call_goes_on(tmp_path):
     program = f"""
 import airpace
