@@ -51,8 +51,6 @@ const OTHERS_VARY: f64 = 0.15;
 const OTHERS_VARY_IN_SLOT: f64 = 0.3;
 /// Airtimes per packet that differ from the usual one by this factor are unusual.
 const UNUSUAL: f64 = 2.0;
-/// Share of the time of others from which it is found again and again.
-const OTHERS_LEAST: f64 = 0.05;
 /// Weight of a short dip in what others take. A long one replaces it.
 const GAIN: f64 = 0.3;
 /// Least and largest share of the time of others and errors.
@@ -174,12 +172,9 @@ impl Dips {
     /// earlier dips have found.
     fn is_due(&self, slot: &SlotRemainder, packet_s: impl Fn(f64) -> f64) -> bool {
         let ratio = packet_s(self.others_s) / slot.usual_packet_s;
-        !(1.0 / UNUSUAL..UNUSUAL).contains(&ratio) || self.has_others(slot) || self.floor_s > 0.0
-    }
-
-    /// Whether other networks are known to use the channel.
-    pub(super) fn has_others(&self, slot: &SlotRemainder) -> bool {
-        self.others_s * slot.frames > OTHERS_LEAST * slot.round_s
+        !(1.0 / UNUSUAL..UNUSUAL).contains(&ratio)
+            || slot.has_others(self.others_s)
+            || self.floor_s > 0.0
     }
 
     /// Takes the slot that ends `now`. `packet_s` is the airtime per packet by the usual slots, if others
@@ -475,6 +470,43 @@ mod tests {
             cell.run(30);
             let ratio = cell.assumed_s / cell.packet_s;
             assert!((ratio - 1.0).abs() < 0.1, "{others_s} s: {ratio}");
+        }
+    }
+
+    #[test]
+    fn other_networks_whose_frames_come_at_random_are_not_charged_to_the_station() {
+        let mut cell = Cell::new(35e-6, 5e-3, 64.0);
+        cell.share = 0.08;
+        let (mut ratios, slots) = (0.0, 600);
+        for slot in 0..200 + slots {
+            // Multiples of the golden ratio modulo one are even, and have no period.
+            cell.others_s = 5e-3 * (0.5 + 0.618 * f64::from(slot) % 1.0);
+            cell.run_slot();
+            if slot >= 200 {
+                ratios += cell.assumed_s / cell.packet_s;
+            }
+        }
+        let ratio = ratios / f64::from(slots);
+        assert!((ratio - 1.0).abs() < 0.3, "{ratio}");
+    }
+
+    #[test]
+    fn what_is_longer_than_a_frame_is_no_queue() {
+        let slot = |left_s: f64| SlotRemainder {
+            left_s,
+            packets: 1.0,
+            unseen: 1.0,
+            frames: 3.0,
+            round_s: 15e-3,
+            usual_packet_s: USUAL_S,
+            slowest_packet_s: f64::INFINITY,
+            foreign_s: 0.0,
+            seen_s: 4e-3,
+        };
+        for (left_s, exceeds_frames) in [(5e-3, false), (9e-3, true)] {
+            let mut dip = Dip::begin(Time::ZERO, &slot(left_s)).expect("a packet per round");
+            dip.slots = vec![slot(left_s); 5];
+            assert_eq!(dip.found(0.0, USUAL_S).exceeds_frames, exceeds_frames);
         }
     }
 

@@ -16,6 +16,11 @@ const CHANGED: f64 = 0.15;
 /// Error of the time that stations which are seen and other networks take, as a part of it.
 const ERROR: f64 = 0.05;
 
+/// Share of the time of others from which they count as there.
+const OTHERS_LEAST: f64 = 0.05;
+/// Round at which the weights of slots with and without others are alike, seconds.
+const USUAL_ROUND_S: f64 = 10e-3;
+
 /// What one slot's round leaves.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct SlotRemainder {
@@ -108,7 +113,7 @@ impl Remainder {
         let is_rise = rise_s > CHANGED * slot.round_s;
         let is_fall = -rise_s > CHANGED * slot.round_s;
         // Without others a packet that takes less leaves no doubt.
-        if is_rise || is_fall && dips.has_others(&slot) {
+        if is_rise || is_fall && slot.has_others(dips.others_s()) {
             dips.hasten(now);
         }
         Some(Told {
@@ -122,7 +127,19 @@ impl SlotRemainder {
     /// Airtime per packet if others take so much per frame, seconds, and its weight.
     fn weighted(&self, others_s: f64) -> (f64, f64) {
         let left_s = self.left_s - others_s * self.frames;
-        (left_s / self.packets, self.packets)
+        let weight = if self.has_others(others_s) {
+            // By packets per round, slots in which others took much, so that rounds were long, would count
+            // more.
+            self.packets / self.round_s * USUAL_ROUND_S
+        } else {
+            self.packets
+        };
+        (left_s / self.packets, weight)
+    }
+
+    /// Whether other networks use the channel, if they take so much per frame.
+    pub(super) fn has_others(&self, others_s: f64) -> bool {
+        others_s * self.frames > OTHERS_LEAST * self.round_s
     }
 }
 
@@ -215,5 +232,14 @@ mod tests {
         }
         let told = told_s(&mut Remainder::default(), one_of_many(400.0));
         assert!((390e-6..400e-6).contains(&told), "{told}");
+    }
+
+    #[test]
+    fn a_packet_takes_no_longer_than_at_the_lowest_rate() {
+        let endless = SlotRemainder {
+            slowest_packet_s: 1.5e-3,
+            ..slot(1.0, 2.0)
+        };
+        assert_eq!(told_s(&mut Remainder::default(), endless), 1.5e-3);
     }
 }
