@@ -271,6 +271,9 @@ impl<P: Packet + Clone> Mac<P> {
         } else {
             self.count_unanswered(flight.link)
         };
+        if spent && !is_sent {
+            self.radios[function.radio.index()].paths[function.category].charge_given_up(flight);
+        }
         let done = answered || spent;
         self.end_service(flight, at, known, done);
         // A TXOP goes on after an answer only; the recovery of a failed exchange within its TXOP is

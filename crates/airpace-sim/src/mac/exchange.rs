@@ -279,7 +279,7 @@ impl<P: Packet + Clone> Mac<P> {
         let path = &mut self.radios[flight.function.radio.index()].paths[flight.function.category];
         let window = &mut path.lane_mut(flight.lane).window;
         window.withhold(flight.built.number);
-        path.charge(flight.lane, airtime);
+        path.charge_withheld(flight.lane, airtime);
     }
 
     fn end_data(&mut self, exchange: &Exchange, flight: &Flight) {

@@ -456,6 +456,22 @@ impl<P: Packet + Clone> CategoryPath<P> {
         self.charge(lane, airtime);
     }
 
+    /// A frame of a lane was not sent, because its RTS met no answer; that took `airtime`.
+    pub(in crate::mac) fn charge_withheld(&mut self, lane: LaneId, airtime: Duration) {
+        // ath9k counts the tries of the data (`ts_longretry`), not those of the RTS.
+        if !self.counts_frames_alone {
+            self.charge(lane, airtime);
+        }
+    }
+
+    /// Such a frame was tried for the last time.
+    pub(in crate::mac) fn charge_given_up(&mut self, flight: &Flight) {
+        // ath9k adds one to the tries that failed, for the one that did not, even if none did.
+        if self.counts_frames_alone {
+            self.charge(flight.lane, flight.built.ppdu);
+        }
+    }
+
     /// An aggregate that will take about `airtime` was composed ahead for a lane.
     pub(in crate::mac) fn commit(&mut self, lane: LaneId, airtime: Duration) {
         if let Some(limit) = &mut self.airtime_limit {
