@@ -164,6 +164,7 @@ impl<P: Packet + Clone> CategoryPath<P> {
         }
     }
 
+    #[inline]
     fn has_room(&self, lane: LaneId) -> bool {
         let held = match self.limit.scope {
             QueueScope::Link => self.lanes[lane.index()].held,
@@ -172,13 +173,9 @@ impl<P: Packet + Clone> CategoryPath<P> {
         held < self.limit.packets
     }
 
+    #[inline]
     fn admit(&mut self, now: Time, id: LaneId, packet: P) {
         let lane = &mut self.lanes[id.index()];
-        if lane.left {
-            let reason = DropReason::Gone;
-            self.drops.push_back((id, Dropped { reason, packet }));
-            return;
-        }
         lane.held += 1;
         self.held += 1;
         lane.queue.push(now, packet);
@@ -187,6 +184,7 @@ impl<P: Packet + Clone> CategoryPath<P> {
 
     /// Puts a lane with work at the tail of the order, unless it is in it; its oldest packet came
     /// at `since`.
+    #[inline]
     pub(super) fn list(&mut self, since: Time, id: LaneId) {
         let lane = &mut self.lanes[id.index()];
         if !lane.blocked && !lane.asleep && !core::mem::replace(&mut lane.listed, true) {
@@ -210,8 +208,15 @@ impl<P: Packet + Clone> CategoryPath<P> {
         let Some(Addressed { lane, packet }) = next else {
             return false;
         };
-        self.lanes[lane.index()].upstream.remove(packet.bytes());
-        self.admit(now, lane, packet);
+        let id = lane;
+        let lane = &mut self.lanes[id.index()];
+        lane.upstream.remove(packet.bytes());
+        if lane.left {
+            let reason = DropReason::Gone;
+            self.drops.push_back((id, Dropped { reason, packet }));
+        } else {
+            self.admit(now, id, packet);
+        }
         true
     }
 
@@ -254,12 +259,20 @@ impl<P: Packet + Clone> CategoryPath<P> {
         }
     }
 
+    /// Whether any packet was dropped of which [`CategoryPath::poll_drop`] has not told.
+    #[inline]
+    pub(super) fn has_drops(&self) -> bool {
+        !self.drops.is_empty()
+    }
+
     /// A packet that was dropped, and its lane.
-    pub(super) fn poll_drop(&mut self) -> Option<(LaneId, Dropped<P>)> {
+    #[inline]
+    pub(in crate::mac) fn poll_drop(&mut self) -> Option<(LaneId, Dropped<P>)> {
         self.drops.pop_front()
     }
 
     /// Whether there is, or may be, anything to send on winning the channel.
+    #[inline]
     pub(in crate::mac) fn has_work(&self) -> bool {
         let waits = if self.ahead > 0 {
             !self.composed.is_empty()
@@ -281,6 +294,7 @@ impl<P: Packet + Clone> CategoryPath<P> {
     }
 
     /// Whether nothing contends for the channel and nothing is on the air.
+    #[inline]
     pub(in crate::mac) fn is_idle(&self) -> bool {
         self.serving.is_none() && !self.has_work()
     }
@@ -288,6 +302,12 @@ impl<P: Packet + Clone> CategoryPath<P> {
     /// Whether aggregates are composed before the channel is won.
     pub(in crate::mac) const fn composes_ahead(&self) -> bool {
         self.ahead > 0
+    }
+
+    /// Whether [`CategoryPath::wants_aggregate`] can ever say yes.
+    #[inline]
+    pub(in crate::mac) const fn may_want_aggregate(&self) -> bool {
+        self.ahead > 0 || self.lone_ahead > 0
     }
 
     /// Whether one more frame is to be composed ahead for the lane whose turn it is.
@@ -434,6 +454,22 @@ impl<P: Packet + Clone> CategoryPath<P> {
             record.airtime
         };
         self.charge(lane, airtime);
+    }
+
+    /// A frame of a lane was not sent, because its RTS met no answer; that took `airtime`.
+    pub(in crate::mac) fn charge_withheld(&mut self, lane: LaneId, airtime: Duration) {
+        // ath9k counts the tries of the data (`ts_longretry`), not those of the RTS.
+        if !self.counts_frames_alone {
+            self.charge(lane, airtime);
+        }
+    }
+
+    /// Such a frame was tried for the last time.
+    pub(in crate::mac) fn charge_given_up(&mut self, flight: &Flight) {
+        // ath9k adds one to the tries that failed, for the one that did not, even if none did.
+        if self.counts_frames_alone {
+            self.charge(flight.lane, flight.built.ppdu);
+        }
     }
 
     /// An aggregate that will take about `airtime` was composed ahead for a lane.
