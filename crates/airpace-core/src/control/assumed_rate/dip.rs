@@ -6,6 +6,7 @@
 //! a frame, the round tells the airtime of a full frame, which divided by too many packets confirms the
 //! error, and the queue stays for ever. In a dip that queue goes on the air first.
 
+use super::median::medians;
 use super::remainder::SlotRemainder;
 use airpace_units::Time;
 use core::time::Duration;
@@ -14,7 +15,7 @@ use core::time::Duration;
 /// last, up to the longest time.
 const FIRST: Duration = Duration::from_secs(2);
 const LONGEST: Duration = Duration::from_secs(8);
-/// Time to the next after a dip that has left a doubt.
+/// Time to the next after a dip that has changed what was known.
 const SOON: Duration = Duration::from_secs(2);
 /// Least time from the recovery to a dip that is begun early.
 const APART: Duration = Duration::from_secs(1);
@@ -161,13 +162,6 @@ impl Dips {
         }
     }
 
-    /// A dip has ended; the next comes after `wait`.
-    fn end(&mut self, now: Time, wait: Duration) {
-        self.wait = wait;
-        self.next = now + wait;
-        self.recovered = now + RECOVERY;
-    }
-
     /// Whether there is something that a dip may correct: an airtime that is unusual in the cell, or what
     /// earlier dips have found.
     fn is_due(&self, slot: &SlotRemainder, packet_s: impl Fn(f64) -> f64) -> bool {
@@ -212,43 +206,36 @@ impl Dips {
             told_s
         };
         let found = dip.found(self.others_s, before_s);
-        let is_short = found.is_short;
-        if is_short && found.is_dip && found.usually > found.error {
+        if found.is_short && found.is_dip && found.usually > found.error {
             (dip.until, dip.remained) = (dip.begun + LONG, found.usually);
             self.dip = Some(dip);
             return Taken::Dip;
         }
-        let wait = if is_short {
-            (2 * self.wait).min(LONGEST)
-        } else {
+        self.wait = if found.is_trusted() {
             SOON
+        } else {
+            (2 * self.wait).min(LONGEST)
         };
-        self.end(now, wait);
+        self.next = now + self.wait;
+        self.recovered = now + RECOVERY;
         if found.is_dip {
-            let queue_s = self.conclude(now, slot, &found, packet_s);
+            let queue_s = self.conclude(slot, &found, packet_s);
             queue_s.map_or(Taken::Dip, Taken::Queue)
         } else {
             Taken::Dip
         }
     }
 
-    /// Draws the conclusions from a dip that ends `now` with `slot`. Returns the airtime per packet, seconds,
+    /// Draws the conclusions from a dip that ends with `slot`. Returns the airtime per packet, seconds,
     /// if the access point held a queue. `packet_s` is as for [`Self::take`].
     fn conclude(
         &mut self,
-        now: Time,
         slot: &SlotRemainder,
         found: &Found,
         packet_s: impl Fn(f64) -> f64,
     ) -> Option<f64> {
         self.dips = self.dips.saturating_add(1);
-        // Others that were there have gone, or take less.
-        let has_fewer_others = found.remains < -found.error_in_slot;
-        if has_fewer_others {
-            self.end(now, SOON);
-        }
-        let is_trusted = !found.is_short || has_fewer_others;
-        let gain = if is_trusted { 1.0 } else { GAIN };
+        let gain = if found.is_trusted() { 1.0 } else { GAIN };
         let others_s = (self.others_s + gain * found.remains * found.per_frame_s)
             .max(OTHERS_RANGE.0 * found.per_frame_s)
             .min(OTHERS_RANGE.1 * found.per_frame_s);
@@ -298,6 +285,8 @@ struct Found {
     is_short: bool,
     /// Whether less was sent.
     is_dip: bool,
+    /// Whether others that were there have gone, or take less.
+    has_fewer_others: bool,
     /// Airtime per packet that was known before, seconds.
     before_s: f64,
     /// Whether less remains than at the end of the short dip.
@@ -314,6 +303,13 @@ struct Found {
     /// Errors of it as shares of the time: of a dip, and of a slot.
     error: f64,
     error_in_slot: f64,
+}
+
+impl Found {
+    /// Whether it replaces what was known of others, instead of being one dip among several.
+    fn is_trusted(&self) -> bool {
+        !self.is_short || self.has_fewer_others
+    }
 }
 
 impl Dip {
@@ -348,19 +344,20 @@ impl Dip {
         let error_in_slot = UNEXPLAINED + OTHERS_VARY_IN_SLOT * left_share;
         let others_share = others_s.max(0.0) * frames / round_s;
         let remains_in = |slot: &SlotRemainder| (left_s(slot) - before_s * slot.packets) / round_s;
-        let mut remains: Vec<f64> = last.iter().map(remains_in).collect();
-        remains.sort_by(f64::total_cmp);
         // Single slots show rounds that are too long by far, when nothing waits. Of two the less counts.
-        let usually = remains[(remains.len() - 1) / 2];
+        let usually = medians(last.iter().map(remains_in)).map_or(0.0, |(lower, _)| lower);
+        let remains = mean(&remains_in).min(usually + error_in_slot);
+        let is_dip = packets < DIPPED_MOST * self.packets;
         Found {
             is_short,
             before_s,
             fell: self.remained - usually > error_in_slot,
-            is_dip: packets < DIPPED_MOST * self.packets,
+            is_dip,
+            has_fewer_others: is_dip && remains < -error_in_slot,
             slope_s: (left_s(first) - mean_left_s) / fewer.max(1.0),
             exceeds_frames: mean_left_s > FRAME_MOST_S * mean(&|slot| slot.unseen),
             per_frame_s: round_s / frames,
-            remains: mean(&remains_in).min(usually + error_in_slot),
+            remains,
             usually,
             error: UNEXPLAINED + OTHERS_VARY * others_share,
             error_in_slot,

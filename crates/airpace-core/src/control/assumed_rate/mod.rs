@@ -314,8 +314,8 @@ impl RateController for AssumeRates {
     fn on_slot(&mut self, now: Time, reports: &[SlotReport]) -> &[Allocation] {
         self.reports.clear();
         self.reports.extend_from_slice(reports);
-        let left_s = self.learn(now);
-        self.adjust_unseen(now, left_s);
+        let told = self.learn(now);
+        self.adjust_unseen(now, told);
         let mut reports = core::mem::take(&mut self.reports);
         for report in reports
             .iter_mut()
@@ -324,7 +324,6 @@ impl RateController for AssumeRates {
             report.inverse_rate_sum = f64::from(report.frames) / self.assumed(report.station).bps;
         }
         self.reports = reports;
-        self.mark_dipped(now);
         self.allocations.clear();
         self.allocations
             .extend_from_slice(self.law.on_slot(now, &self.reports));

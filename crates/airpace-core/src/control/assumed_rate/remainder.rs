@@ -15,7 +15,6 @@ const RECENT: usize = 4;
 const CHANGED: f64 = 0.15;
 /// Error of the time that stations which are seen and other networks take, as a part of it.
 const ERROR: f64 = 0.05;
-
 /// Share of the time of others from which they count as there.
 const OTHERS_LEAST: f64 = 0.05;
 /// Round at which the weights of slots with and without others are alike, seconds.
@@ -30,7 +29,7 @@ pub(super) struct SlotRemainder {
     /// Packets per round to stations whose frames no sensor sees. The more they are, the less an error of
     /// the round counts.
     pub(super) packets: f64,
-    /// Those stations.
+    /// Number of those stations.
     pub(super) unseen: f64,
     /// Frames of the access point in a round.
     pub(super) frames: f64,
@@ -112,7 +111,7 @@ impl Remainder {
         let rise_s = (recent_s - told_s) * slot.packets;
         let is_rise = rise_s > CHANGED * slot.round_s;
         let is_fall = -rise_s > CHANGED * slot.round_s;
-        // Without others a packet that takes less leaves no doubt.
+        // Where no other network is known, a fall is believed without a dip.
         if is_rise || is_fall && slot.has_others(dips.others_s()) {
             dips.hasten(now);
         }

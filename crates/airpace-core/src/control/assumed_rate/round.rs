@@ -224,8 +224,7 @@ pub(super) fn remainder(
         left_s: left_s + others.foreign_share * time_s - seen_s - collided_s,
         packets,
         unseen: unseen.len() as f64,
-        frames: parts.iter().map(|part| part.turns(time_s)).sum::<f64>()
-            + unseen.iter().map(|part| part.frames(time_s)).sum::<f64>(),
+        frames: frames_per_round(parts, unseen, time_s),
         round_s: time_s,
         foreign_s: others.foreign_share * time_s,
         usual_packet_s: usual_bit_s * bits / sent_pps,
@@ -234,14 +233,20 @@ pub(super) fn remainder(
     })
 }
 
-/// Airtime that collisions cost, as a part of that of the access point's frames.
-fn collisions(parts: &[RoundPart], unseen: &[UnseenPart], time_s: f64) -> f64 {
+/// Frames of the access point in a round of `time_s`.
+fn frames_per_round(parts: &[RoundPart], unseen: &[UnseenPart], time_s: f64) -> f64 {
     let seen_frames: f64 = parts.iter().map(|part| part.turns(time_s)).sum();
     let unseen_frames: f64 = unseen.iter().map(|part| part.frames(time_s)).sum();
+    seen_frames + unseen_frames
+}
+
+/// Airtime that collisions cost, as a part of that of the access point's frames.
+fn collisions(parts: &[RoundPart], unseen: &[UnseenPart], time_s: f64) -> f64 {
+    let frames = frames_per_round(parts, unseen, time_s);
     let from_seen = parts.iter().map(|part| part.frame.uplink_per_s);
     let from_unseen = unseen.iter().map(|part| part.uplink_per_s);
     let uplink_frames = from_seen.chain(from_unseen).sum::<f64>() * time_s;
-    (COLLISION_PART * uplink_frames / (seen_frames + unseen_frames)).min(COLLISIONS_MOST)
+    (COLLISION_PART * uplink_frames / frames).min(COLLISIONS_MOST)
 }
 
 /// What the frames of a slot tell.

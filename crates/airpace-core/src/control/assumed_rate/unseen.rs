@@ -2,6 +2,7 @@
 
 use super::super::roster::packet_airtime_s;
 use super::super::sample::Sample;
+use super::median::medians;
 use super::remainder::Told;
 use super::round::{self, DEFAULT_BYTES, FrameMeans, Others, RoundPart, UnseenPart};
 use super::{AssumeRates, Assumed, RANGE_BPS};
@@ -135,11 +136,7 @@ impl AssumeRates {
             let assumed_bps = self.assumed(part.station).bps;
             1.0 / part.sample.phy_bps.unwrap_or(assumed_bps)
         };
-        let mut bit_s: Vec<f64> = parts.iter().map(bit_s).collect();
-        bit_s.sort_by(f64::total_cmp);
-        let middle = bit_s.len() / 2;
-        let upper_s = bit_s.get(middle)?;
-        let lower_s = bit_s[(bit_s.len() - 1) / 2];
+        let (lower_s, upper_s) = medians(parts.iter().map(bit_s))?;
         Some((lower_s * upper_s).sqrt())
     }
 
@@ -169,8 +166,12 @@ impl AssumeRates {
                 self.reports[idx].recent_inverse_rate = 1.0 / self.assumed(station).bps;
             }
         }
+        for (_, assumed) in &mut self.assumed {
+            assumed.is_dipped = false;
+        }
         for (idx, sample) in self.unseen_samples(now) {
             let assumed = self.assumed(self.reports[idx].station);
+            assumed.is_dipped = sample.backlogged && sample.wait.is_none();
             let is_new = assumed.observed.is_none();
             // What an uploader is sent are acknowledgements, which take next to nothing themselves.
             let told = told.filter(|_| !is_uploader(&sample));
@@ -200,18 +201,7 @@ impl AssumeRates {
         }
     }
 
-    /// Notes which stations are sent less in a dip: those of which nothing but the remainder tells.
-    pub(super) fn mark_dipped(&mut self, now: Time) {
-        for (_, assumed) in &mut self.assumed {
-            assumed.is_dipped = false;
-        }
-        for (idx, sample) in self.unseen_samples(now) {
-            let is_dipped = sample.backlogged && sample.wait.is_none();
-            self.assumed(self.reports[idx].station).is_dipped = is_dipped;
-        }
-    }
-
-    /// Lowers the rates of those stations while a dip lasts.
+    /// Lowers the rates of stations of which nothing but the remainder tells while a dip lasts.
     pub(super) fn dip(&mut self, now: Time) {
         let rate_part = self.remainder.rate_part(now);
         for allocation in &mut self.allocations {
