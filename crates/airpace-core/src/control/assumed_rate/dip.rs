@@ -146,6 +146,13 @@ impl Dips {
         self.floor_s
     }
 
+    /// Whether one of the stations may be sent less than the others. Beside other networks, or before a dip
+    /// of all that is due, what is left tells little of one. The mean packet takes `told_s`.
+    pub(super) fn leave_room(&self, now: Time, slot: &SlotRemainder, told_s: f64) -> bool {
+        let is_first_due = self.dips == 0 && self.is_due(slot, |_| told_s);
+        self.rate_part(now) >= 1.0 && !slot.has_others(self.others_s) && !is_first_due
+    }
+
     /// Part of the usual rate from `now` on.
     pub(super) fn rate_part(&self, now: Time) -> f64 {
         match &self.dip {
@@ -369,10 +376,10 @@ impl Dip {
 mod tests {
     use super::super::remainder::{Remainder, Told};
     use super::*;
+    use airpace_units::StationId;
 
     const SLOT_S: f64 = 0.1;
     const USUAL_S: f64 = 35e-6;
-    const STATION: StationId = StationId::new(0);
 
     /// A cell with two stations that are seen and one that is not, in slots without noise.
     struct Cell {
@@ -408,7 +415,7 @@ mod tests {
         /// Runs a slot. Returns the part of its share that the station is sent.
         fn run_slot(&mut self) -> f64 {
             const SEEN_S: f64 = 4e-3;
-            let rate_part = self.remainder.rate_part(self.now, STATION);
+            let rate_part = self.remainder.rate_part(self.now, StationId::from_index(0));
             let pps = rate_part * self.share / self.assumed_s;
             let held = self.queue + pps * SLOT_S;
             // The longest frame of 802.11ac takes 5.484 ms.
@@ -540,9 +547,15 @@ mod tests {
         let dip = (0..100).find(|_| cell.run_slot() < 1.0);
         assert!(dip.is_some());
         let later = cell.now + LONG + BROKEN_OFF;
-        assert_eq!(cell.remainder.rate_part(later, STATION), 1.0);
+        assert_eq!(
+            cell.remainder.rate_part(later, StationId::from_index(0)),
+            1.0
+        );
         cell.now = later;
         cell.run_slot();
-        assert_eq!(cell.remainder.rate_part(cell.now, STATION), 1.0);
+        assert_eq!(
+            cell.remainder.rate_part(cell.now, StationId::from_index(0)),
+            1.0
+        );
     }
 }

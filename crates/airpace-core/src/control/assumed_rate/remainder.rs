@@ -149,10 +149,10 @@ impl Remainder {
         if is_rise || is_fall {
             self.solo.doubt(now);
         }
-        let may_dip = if dips.rate_part(now) < 1.0 {
-            &[]
-        } else {
+        let may_dip = if dips.leave_room(now, &slot, told_s) {
             unseen
+        } else {
+            &[]
         };
         self.solo.take(now, solo_slot, may_dip, told_s);
         Some(Told {

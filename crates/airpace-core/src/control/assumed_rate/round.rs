@@ -5,7 +5,7 @@ use super::super::roster::packet_airtime_s;
 use super::super::sample::{Sample, lost_with_frames};
 use super::super::waterfill::UPLINK_MOST;
 use super::RANGE_BPS;
-use super::alike::drawn_together;
+use super::alike::{self, drawn_together};
 use super::remainder::SlotRemainder;
 use crate::report::SlotReport;
 use crate::sensor::ack_burst::TRANSIT_COMMON;
@@ -387,7 +387,7 @@ fn divide_by_transits(
         let own_s = per_bit_s[idx]?;
         let of_others = |other: usize| per_bit_s[other].filter(|_| other != idx);
         let others_s = (0..parts.len()).filter_map(of_others);
-        Some(part.bits() * drawn_together(own_s, others_s))
+        Some(part.bits() * drawn_together(own_s, others_s, alike::WIDTH))
     };
     Division {
         packet_s: parts.iter().enumerate().map(packet_s).collect(),

@@ -19,14 +19,14 @@ const SOON: Duration = Duration::from_secs(3);
 const LONGEST: Duration = Duration::from_secs(16);
 /// Length of a dip, and of one in which what is left hardly falls.
 const SHORT: Duration = Duration::from_millis(300);
-const LONG: Duration = Duration::from_millis(1200);
+const LONG: Duration = Duration::from_millis(2500);
 /// By so much a dip is prolonged.
 const STEP: Duration = Duration::from_millis(100);
 /// Time after a dip in which slots still contain it, and in which means over frames do.
 const CONTAINED: Duration = Duration::from_millis(150);
 const RECOVERY: Duration = Duration::from_millis(300);
 /// Rate in a dip as a part of the usual one, at the least.
-const RATE_PART: f64 = 0.15;
+const RATE_PART: f64 = 0.25;
 /// A dip in which more than this part of the usual packets was sent was none.
 const DIPPED_MOST: f64 = 0.6;
 /// Slots at the end of a dip that tell what is left.
@@ -44,9 +44,16 @@ const ERROR_FIRST: f64 = 1.0;
 const ERROR_KNOWN: f64 = 0.25;
 /// Growth of the error's square per second: PHY rates change.
 const DRIFT_PER_S: f64 = 0.0005;
+/// Width within which airtimes cannot be told apart over the error, and its least and largest value, as
+/// logarithms.
+const ALIKE_OVER_ERROR: f64 = 1.5;
+const ALIKE_WIDTH: (f64, f64) = (0.15, 0.3);
 /// Largest change of an airtime by one dip, and by one in which nothing has gone, as factors.
 const CHANGE_MOST: f64 = 4.0;
 const UNFALLEN_CHANGE_MOST: f64 = 2.0;
+/// Range of an airtime over that of the mean packet: from the highest PHY rate among the lowest to the
+/// opposite.
+const WEIGHT_RANGE: (f64, f64) = (1e-3, 1e3);
 /// A dip that would leave more than this part of the error is not worth what it costs.
 const WORTH: f64 = 0.8;
 
@@ -136,7 +143,9 @@ impl SoloDips {
             return 1.0;
         };
         let others = self.known.iter().filter(|known| known.0 != station);
-        drawn_together(own.1.weight, others.map(|known| known.1.weight))
+        let width = ALIKE_OVER_ERROR * own.1.variance.sqrt();
+        let width = width.clamp(ALIKE_WIDTH.0, ALIKE_WIDTH.1);
+        drawn_together(own.1.weight, others.map(|known| known.1.weight), width)
     }
 
     /// Part of the usual rate that the station is sent from `now` on.
@@ -165,8 +174,8 @@ impl SoloDips {
         }
     }
 
-    /// Takes the slot that ends `now`. The mean packet takes `packet_s`. A dip may begin if there are
-    /// stations for it in `unseen`. Returns whether a dip has ended, so that weights have changed.
+    /// Takes the slot that ends `now`. The mean packet takes `packet_s` seconds. A dip may begin of one of
+    /// the stations in `unseen`. Returns whether a dip has ended, after which weights are new.
     pub(super) fn take(
         &mut self,
         now: Time,
@@ -295,7 +304,9 @@ impl SoloDips {
     /// Learns the weights after a dip that ends `now`.
     fn learn(&mut self, now: Time, dip: &Dip, found: &Found, packet_s: f64) {
         let before = *self.known_mut(now, dip.station);
-        if !found.is_dip {
+        // More is left than before the dip: other networks take the time, or something has changed.
+        let is_wrong = !found.has_fallen && found.seconds < -found.error_s;
+        if !found.is_dip || is_wrong {
             self.known_mut(now, dip.station).next = now + before.wait;
             return;
         }
@@ -303,7 +314,7 @@ impl SoloDips {
         let variance = (before.variance + drift) * found.before_s.powi(2);
         let error_variance = found.error_s.powi(2);
         let beyond_s = found.seconds - found.before_s;
-        // The first difference may be an error, since most stations are alike.
+        // Most stations are alike, so the first difference may well be an error.
         let is_first = before.variance >= ERROR_FIRST.powi(2);
         let trust = if is_first {
             (1.0 - error_variance / beyond_s.powi(2)).max(0.0)
@@ -326,12 +337,12 @@ impl SoloDips {
         let sent = dip.slots.last().map_or(&[][..], |slot| &slot.pps);
         for (other, known) in &mut self.known {
             if *other != dip.station && sent.iter().any(|sent| sent.0 == *other) {
-                known.weight *= others;
+                known.weight = (known.weight * others).clamp(WEIGHT_RANGE.0, WEIGHT_RANGE.1);
                 known.fallen_weight *= others;
             }
         }
         let known = self.known_mut(now, dip.station);
-        known.weight = told_s / packet_s;
+        known.weight = (told_s / packet_s).clamp(WEIGHT_RANGE.0, WEIGHT_RANGE.1);
         if found.has_fallen {
             known.fallen_weight = known.weight;
         }
@@ -381,4 +392,170 @@ impl Dip {
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = values.len().max(1) as f64;
     values.sum::<f64>() / count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SLOT_S: f64 = 0.1;
+    const ROUND_S: f64 = 10e-3;
+    /// Share of the time for each station.
+    const SHARE: f64 = 0.2;
+
+    /// Packets in a frame of a station, if one takes `packet_s` seconds: 64, or 5.484 ms (802.11ac).
+    fn frame_most(packet_s: f64) -> f64 {
+        (5.484e-3 / packet_s).min(64.0)
+    }
+
+    /// Stations that nobody sees, in slots without noise.
+    struct Cell {
+        now: Time,
+        /// Airtimes per packet, seconds.
+        packet_s: Vec<f64>,
+        /// Packets at the access point.
+        queues: Vec<f64>,
+        /// Airtime of the mean packet, by the usual slots, seconds.
+        mean_s: f64,
+        solo: SoloDips,
+    }
+
+    impl Cell {
+        fn new(packet_us: &[f64]) -> Self {
+            let packet_s: Vec<f64> = packet_us.iter().map(|us| us * 1e-6).collect();
+            Self {
+                now: Time::ZERO,
+                queues: vec![0.0; packet_s.len()],
+                mean_s: packet_s.iter().sum::<f64>() / packet_s.len() as f64,
+                packet_s,
+                solo: SoloDips::default(),
+            }
+        }
+
+        fn assumed_s(&self, index: usize) -> f64 {
+            self.solo.weight(StationId::from_index(index)) * self.mean_s
+        }
+
+        /// Runs a slot. Returns the part of the usual rate that each station is sent.
+        fn run_slot(&mut self) -> Vec<f64> {
+            let indices = 0..self.packet_s.len();
+            let id = StationId::from_index;
+            let rate_part = |index| self.solo.rate_part(self.now, id(index));
+            let parts: Vec<f64> = indices.clone().map(rate_part).collect();
+            let part = |index: usize| {
+                let packet_s = self.assumed_s(index);
+                // As the law, no more than frames hold.
+                let packets = (SHARE * ROUND_S / packet_s).min(0.93 * frame_most(packet_s));
+                UnseenPart {
+                    station: id(index),
+                    may_dip: true,
+                    weight: self.solo.weight(id(index)),
+                    pps: parts[index] * packets / ROUND_S,
+                    packet_s,
+                    bits: 1e4,
+                    uplink_per_s: 0.0,
+                }
+            };
+            let unseen: Vec<UnseenPart> = indices.clone().map(part).collect();
+            let mut left = 0.0;
+            for index in indices {
+                let held = self.queues[index] + unseen[index].pps * SLOT_S;
+                let most = frame_most(self.packet_s[index]) / ROUND_S;
+                let pps = (held / SLOT_S).min(most);
+                self.queues[index] = held - pps * SLOT_S;
+                left += pps * self.packet_s[index];
+            }
+            self.now += Duration::from_secs_f64(SLOT_S);
+            let weighted_pps: f64 = unseen.iter().map(|part| part.weight * part.pps).sum();
+            if !self.solo.is_dip(self.now) && weighted_pps > 0.0 {
+                self.mean_s += 0.5 * (left / weighted_pps - self.mean_s);
+            }
+            let slot = Slot::new(left * ROUND_S, ROUND_S, &unseen);
+            self.solo.take(self.now, slot, &unseen, self.mean_s);
+            parts
+        }
+
+        fn run(&mut self, seconds: u32) {
+            for _ in 0..10 * seconds {
+                self.run_slot();
+            }
+        }
+    }
+
+    #[test]
+    fn stations_of_different_rates_are_told_apart() {
+        for packet_us in [&[27.0, 175.0][..], &[27.0, 60.0, 175.0], &[100.0, 12.0]] {
+            let mut cell = Cell::new(packet_us);
+            cell.run(40);
+            for (index, us) in packet_us.iter().enumerate() {
+                let ratio = cell.assumed_s(index) / (us * 1e-6);
+                assert!((0.85..1.15).contains(&ratio), "{packet_us:?} us: {ratio}");
+            }
+        }
+    }
+
+    #[test]
+    fn equal_stations_stay_equal_and_lose_little() {
+        let mut cell = Cell::new(&[60.0, 60.0]);
+        cell.run(30);
+        let slots = 600;
+        let sent: f64 = (0..slots).map(|_| cell.run_slot()[0]).sum();
+        assert!(sent > 0.98 * f64::from(slots), "{sent}");
+        let ratio = cell.assumed_s(0) / cell.assumed_s(1);
+        assert!((0.97..1.03).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn one_station_has_no_dips() {
+        let mut cell = Cell::new(&[60.0]);
+        for _ in 0..200 {
+            assert_eq!(cell.run_slot(), [1.0]);
+        }
+    }
+
+    #[test]
+    fn a_station_that_the_access_point_holds_packets_for_is_not_taken_for_fast() {
+        let mut cell = Cell::new(&[27.0, 175.0]);
+        cell.queues[1] = 500.0;
+        cell.run(40);
+        let ratio = cell.assumed_s(1) / 175e-6;
+        assert!((0.85..1.15).contains(&ratio), "{ratio}");
+        assert!(cell.queues[1] < 30.0, "{} packets", cell.queues[1]);
+    }
+
+    #[test]
+    fn after_a_change_the_ratio_is_learnt_anew() {
+        let mut cell = Cell::new(&[27.0, 27.0]);
+        cell.run(60);
+        cell.packet_s[1] = 60e-6;
+        cell.solo.doubt(cell.now);
+        cell.run(20);
+        let ratio = cell.assumed_s(1) / cell.assumed_s(0);
+        assert!((1.7..2.7).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn a_station_that_leaves_in_its_dip_is_forgotten() {
+        let mut cell = Cell::new(&[27.0, 175.0]);
+        let dip = (0..100).find_map(|_| cell.run_slot().iter().position(|&part| part < 1.0));
+        let station = StationId::from_index(dip.expect("a dip within ten seconds"));
+        cell.run(5);
+        cell.solo.remove(station);
+        assert_eq!(cell.solo.weight(station), 1.0);
+    }
+
+    #[test]
+    fn a_dip_whose_end_is_missing_is_broken_off() {
+        let mut cell = Cell::new(&[27.0, 175.0]);
+        let dip = (0..100).find_map(|_| cell.run_slot().iter().position(|&part| part < 1.0));
+        assert!(dip.is_some());
+        cell.now += Duration::from_secs(5);
+        assert!(!cell.solo.is_dip(cell.now));
+        let sent = cell.run_slot();
+        assert_eq!(sent, [1.0, 1.0]);
+        assert_eq!(
+            [cell.solo.weight(StationId::from_index(0)), 1.0],
+            [1.0, 1.0]
+        );
+    }
 }

@@ -212,9 +212,9 @@ impl AssumeRates {
     pub(super) fn dip(&mut self, now: Time) {
         for allocation in &mut self.allocations {
             let station = allocation.station;
-            let rate_part = self.remainder.rate_part(now, station);
             let found = self.assumed.binary_search_by_key(&station, |known| known.0);
             if found.is_ok_and(|idx| self.assumed[idx].1.is_dipped) {
+                let rate_part = self.remainder.rate_part(now, station);
                 allocation.rate_pps *= rate_part;
                 allocation.rate_bytes_per_s *= rate_part;
             }
