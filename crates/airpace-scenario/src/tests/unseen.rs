@@ -3,53 +3,67 @@
 use super::cell::{AGENTS, cell};
 use super::*;
 
-/// A cell: one station under UDP, downloads to the others.
+/// A cell: one station under UDP or several, downloads to the others.
 struct Cell {
-    unseen: &'static str,
+    unseen: &'static [&'static str],
+    /// To each of them.
     load: &'static str,
-    /// Whether the station sends 375 packets a second too, as one that watches a video does.
+    /// Whether they send 375 packets a second too, as one that watches a video does.
     answers: bool,
     seen: &'static [&'static str],
 }
 
-const CELLS: [Cell; 6] = [
+const CELLS: [Cell; 8] = [
     Cell {
-        unseen: r#""mcs 4""#,
+        unseen: &[r#""mcs 4""#],
         load: "45 Mbit/s",
         answers: true,
         seen: &["mcs 4", "mcs 1"],
     },
     Cell {
-        unseen: r#""mcs 0""#,
+        unseen: &[r#""mcs 0""#],
         load: "100 Mbit/s",
         answers: false,
         seen: &["mcs 9", "mcs 9"],
     },
     // It can use less than its share.
     Cell {
-        unseen: r#""mcs 9""#,
+        unseen: &[r#""mcs 9""#],
         load: "60 Mbit/s",
         answers: true,
         seen: &["mcs 4", "mcs 1"],
     },
     Cell {
-        unseen: "{ mcs = 9, nss = 2 }",
+        unseen: &["{ mcs = 9, nss = 2 }"],
         load: "800 Mbit/s",
         answers: false,
         seen: &["mcs 4", "mcs 1"],
     },
     // Faster than any station that is seen, by far.
     Cell {
-        unseen: r#"{ mcs = 9, nss = 2, width = "160 MHz" }"#,
+        unseen: &[r#"{ mcs = 9, nss = 2, width = "160 MHz" }"#],
         load: "1500 Mbit/s",
         answers: false,
         seen: &["mcs 4"],
     },
     Cell {
-        unseen: r#""mcs 7""#,
+        unseen: &[r#""mcs 7""#],
         load: "100 Mbit/s",
         answers: true,
         seen: &["mcs 7", "mcs 7", "mcs 7", "mcs 2"],
+    },
+    // Several of different rates.
+    Cell {
+        unseen: &[r#""mcs 9""#, r#""mcs 1""#],
+        load: "100 Mbit/s",
+        answers: false,
+        seen: &["mcs 4", "mcs 9"],
+    },
+    Cell {
+        unseen: &[r#""mcs 9""#, r#""mcs 4""#, r#""mcs 1""#],
+        load: "100 Mbit/s",
+        answers: false,
+        seen: &["mcs 4", "mcs 9"],
     },
 ];
 
@@ -62,16 +76,28 @@ const SETTINGS: [&str; 3] = [
 
 impl Cell {
     fn scenario(&self, proxy: &str, first_has_agent: bool) -> String {
-        let Self { unseen, load, .. } = self;
-        let mut stations =
-            format!("[[node]]\nkind = \"station\"\nname = \"unseen\"\nrate = {unseen}\n");
-        let mut flows = format!(
-            "[[flow]]\nname = \"video\"\nkind = \"udp-cbr\"\nrate = \"{load}\"\n\
-             payload = \"1200 B\"\nto = \"unseen\"\n"
-        );
-        if self.answers {
-            flows += "[[flow]]\nname = \"answers\"\nkind = \"udp-cbr\"\nrate = \"300 kbit/s\"\n\
-                      payload = \"100 B\"\nfrom = \"unseen\"\nto = \"server\"\n";
+        let load = self.load;
+        let (mut stations, mut flows) = (String::new(), String::new());
+        for (index, rate) in self.unseen.iter().enumerate() {
+            let number = if index == 0 {
+                String::new()
+            } else {
+                format!("-{index}")
+            };
+            stations += &format!(
+                "[[node]]\nkind = \"station\"\nname = \"unseen{number}\"\nrate = {rate}\n"
+            );
+            flows += &format!(
+                "[[flow]]\nname = \"video{number}\"\nkind = \"udp-cbr\"\nrate = \"{load}\"\n\
+                 payload = \"1200 B\"\nto = \"unseen{number}\"\n"
+            );
+            if self.answers {
+                flows += &format!(
+                    "[[flow]]\nname = \"answers{number}\"\nkind = \"udp-cbr\"\n\
+                     rate = \"300 kbit/s\"\npayload = \"100 B\"\n\
+                     from = \"unseen{number}\"\nto = \"server\"\n"
+                );
+            }
         }
         for (index, rate) in self.seen.iter().enumerate() {
             let agent = first_has_agent && index == 0;
@@ -86,7 +112,7 @@ impl Cell {
         format!("{}{flows}[[proxy]]\n{proxy}\n", cell(&stations))
     }
 
-    /// Mbit/s of the downloads, the one over UDP first: the mean over so many seeds. `more` is appended to
+    /// Mbit/s of the downloads, those over UDP first: the mean over so many seeds. `more` is appended to
     /// the scenario.
     fn goodput_mbps(&self, proxy: &str, more: &str, settings: &[&str], seeds: u32) -> Vec<f64> {
         let text = self.scenario(proxy, false) + more;
@@ -94,7 +120,7 @@ impl Cell {
     }
 
     fn means(&self, text: &str, more_settings: &[&str], seeds: u32) -> Vec<f64> {
-        let mut mean = vec![0.0; 1 + self.seen.len()];
+        let mut mean = vec![0.0; self.unseen.len() + self.seen.len()];
         for seed in 1..=seeds {
             let seed = format!("seed={seed}");
             let settings = [&SETTINGS[..], &[&seed], more_settings].concat();
@@ -102,7 +128,7 @@ impl Cell {
             let downloads = summary
                 .flows
                 .iter()
-                .filter(|flow| flow.kind != "ping" && flow.name != "answers");
+                .filter(|flow| flow.kind != "ping" && !flow.name.starts_with("answers"));
             for (mean, flow) in mean.iter_mut().zip(downloads) {
                 *mean += flow.goodput_mbps / f64::from(seeds);
             }
@@ -126,7 +152,7 @@ fn compare(cell: &Cell, observed: &[f64], agents: &[f64], floor: f64) {
     for (observed_mbps, agents_mbps) in observed.iter().zip(agents) {
         assert!(
             observed_mbps >= &(floor * agents_mbps),
-            "{} beside {:?}: {observed:.1?}, with agents {agents:.1?}",
+            "{:?} beside {:?}: {observed:.1?}, with agents {agents:.1?}",
             cell.unseen,
             cell.seen
         );
@@ -151,7 +177,7 @@ fn the_same_holds_beside_a_station_with_an_agent() {
 #[test]
 fn a_neighbour_that_always_sends_is_not_charged_to_the_station() {
     let cell = Cell {
-        unseen: r#""mcs 7""#,
+        unseen: &[r#""mcs 7""#],
         load: "100 Mbit/s",
         answers: false,
         seen: &["mcs 7", "mcs 4"],
@@ -167,7 +193,7 @@ fn a_neighbour_that_always_sends_is_not_charged_to_the_station() {
 #[test]
 fn one_station_of_twenty_takes_nothing_from_the_others() {
     let cell = Cell {
-        unseen: r#""mcs 7""#,
+        unseen: &[r#""mcs 7""#],
         load: "100 Mbit/s",
         answers: false,
         seen: &["mcs 7"; 19],
@@ -179,7 +205,7 @@ fn one_station_of_twenty_takes_nothing_from_the_others() {
 #[test]
 fn after_a_fall_of_the_rate_the_queue_goes_and_the_others_have_their_share() {
     let cell = Cell {
-        unseen: r#""mcs 7""#,
+        unseen: &[r#""mcs 7""#],
         load: "100 Mbit/s",
         answers: false,
         seen: &["mcs 7", "mcs 4"],

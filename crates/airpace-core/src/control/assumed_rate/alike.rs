@@ -8,15 +8,15 @@
 
 /// Width within which airtimes per bit cannot be told apart, as a logarithm: one and a half times the
 /// standard deviation of the error (captures of the emulated access point: 0.1).
-const WIDTH: f64 = 0.15;
+pub(super) const WIDTH: f64 = 0.15;
 
 /// The airtime per bit of a station by transits, `own_s`, drawn towards those of `others_s`, in
 /// seconds; all positive.
-pub(super) fn drawn_together(own_s: f64, others_s: impl Iterator<Item = f64>) -> f64 {
+pub(super) fn drawn_together(own_s: f64, others_s: impl Iterator<Item = f64>, width: f64) -> f64 {
     let (mut sum, mut weights) = (0.0, 1.0);
     for other_s in others_s {
         let distance = (other_s / own_s).ln();
-        let weight = (-0.5 * (distance / WIDTH).powi(2)).exp();
+        let weight = (-0.5 * (distance / width).powi(2)).exp();
         sum += weight * distance;
         weights += weight;
     }
@@ -30,8 +30,8 @@ mod tests {
     #[test]
     fn airtimes_that_differ_by_their_errors_come_closer() {
         let (slower, faster) = (1.1, 0.9);
-        let first = drawn_together(slower, [faster].into_iter());
-        let second = drawn_together(faster, [slower].into_iter());
+        let first = drawn_together(slower, [faster].into_iter(), WIDTH);
+        let second = drawn_together(faster, [slower].into_iter(), WIDTH);
         assert!((1.0..1.06).contains(&first), "{first}");
         assert!((0.94..1.0).contains(&second), "{second}");
     }
@@ -42,9 +42,9 @@ mod tests {
         let rates = [390.0, 292.5, 175.5];
         for (i, rate) in rates.into_iter().enumerate() {
             let others = (0..3).filter(|&j| j != i).map(|j| 1.0 / rates[j]);
-            let moved = drawn_together(1.0 / rate, others) * rate;
+            let moved = drawn_together(1.0 / rate, others, WIDTH) * rate;
             assert!((moved.ln()).abs() < 0.045, "{rate} {moved}");
         }
-        assert_eq!(drawn_together(2.0, std::iter::empty()), 2.0);
+        assert_eq!(drawn_together(2.0, std::iter::empty(), WIDTH), 2.0);
     }
 }

@@ -27,16 +27,16 @@ const LONG: Duration = Duration::from_millis(1500);
 /// Time after a dip in which means over slots still contain it.
 const RECOVERY: Duration = Duration::from_millis(600);
 /// A dip whose last slot is missing for so long has been broken off.
-const BROKEN_OFF: Duration = Duration::from_millis(500);
+pub(super) const BROKEN_OFF: Duration = Duration::from_millis(500);
 /// Rates in a dip as parts of the usual one, at the least: in its first part, and then.
 const RATE_PARTS: [f64; 2] = [0.3, 0.08];
 /// The first of them as a multiple of the second.
 const FIRST_OVER_SECOND: f64 = 2.5;
 /// A pacer that has sent a round's packets sends the next when the lower rate has made up for them. So
 /// long may that take, seconds; calls and pings to the same station wait for it.
-const DEBT_S: f64 = 0.15;
+pub(super) const DEBT_S: f64 = 0.15;
 /// With longer rounds there would be no dip to speak of.
-const RATE_PART_MOST: f64 = 0.4;
+pub(super) const RATE_PART_MOST: f64 = 0.4;
 /// Slot of a dip, from zero, that has the rate of its first part.
 const FIRST_PART_SLOT: usize = 2;
 /// Slots at the end of a short and of a long dip that tell what remains.
@@ -144,6 +144,13 @@ impl Dips {
     /// Least airtime per packet, seconds.
     pub(super) fn floor_s(&self) -> f64 {
         self.floor_s
+    }
+
+    /// Whether one of the stations may be sent less than the others. Beside other networks, or before a dip
+    /// of all that is due, what is left tells little of one. The mean packet takes `told_s`.
+    pub(super) fn leave_room(&self, now: Time, slot: &SlotRemainder, told_s: f64) -> bool {
+        let is_first_due = self.dips == 0 && self.is_due(slot, |_| told_s);
+        self.rate_part(now) >= 1.0 && !slot.has_others(self.others_s) && !is_first_due
     }
 
     /// Part of the usual rate from `now` on.
@@ -369,6 +376,7 @@ impl Dip {
 mod tests {
     use super::super::remainder::{Remainder, Told};
     use super::*;
+    use airpace_units::StationId;
 
     const SLOT_S: f64 = 0.1;
     const USUAL_S: f64 = 35e-6;
@@ -407,7 +415,7 @@ mod tests {
         /// Runs a slot. Returns the part of its share that the station is sent.
         fn run_slot(&mut self) -> f64 {
             const SEEN_S: f64 = 4e-3;
-            let rate_part = self.remainder.rate_part(self.now);
+            let rate_part = self.remainder.rate_part(self.now, StationId::from_index(0));
             let pps = rate_part * self.share / self.assumed_s;
             let held = self.queue + pps * SLOT_S;
             // The longest frame of 802.11ac takes 5.484 ms.
@@ -431,7 +439,7 @@ mod tests {
                 foreign_s: 0.0,
                 seen_s: SEEN_S,
             };
-            if let Some(Told { packet_s, gain }) = self.remainder.add(self.now, slot, &slot) {
+            if let Some(Told { packet_s, gain }) = self.remainder.add(self.now, slot, &slot, &[]) {
                 let assumed_s = self.assumed_s + gain * (packet_s - self.assumed_s);
                 // As that of 802.11ax with two streams at 160 MHz, at the least.
                 self.assumed_s = assumed_s.max(5e-6);
@@ -539,9 +547,15 @@ mod tests {
         let dip = (0..100).find(|_| cell.run_slot() < 1.0);
         assert!(dip.is_some());
         let later = cell.now + LONG + BROKEN_OFF;
-        assert_eq!(cell.remainder.rate_part(later), 1.0);
+        assert_eq!(
+            cell.remainder.rate_part(later, StationId::from_index(0)),
+            1.0
+        );
         cell.now = later;
         cell.run_slot();
-        assert_eq!(cell.remainder.rate_part(cell.now), 1.0);
+        assert_eq!(
+            cell.remainder.rate_part(cell.now, StationId::from_index(0)),
+            1.0
+        );
     }
 }

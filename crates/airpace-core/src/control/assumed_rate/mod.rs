@@ -19,6 +19,7 @@ mod intercept;
 mod median;
 mod remainder;
 mod round;
+mod solo;
 mod steady;
 #[cfg(test)]
 mod tests;
@@ -345,6 +346,7 @@ impl RateController for AssumeRates {
 
     fn remove(&mut self, station: StationId) {
         self.assumed.retain(|known| known.0 != station);
+        self.remainder.remove(station);
         self.law.remove(station);
     }
 

@@ -2,7 +2,9 @@
 
 use super::dip::{Dips, Taken};
 use super::median::weighted_median;
-use airpace_units::Time;
+use super::round::UnseenPart;
+use super::solo::{self, SoloDips};
+use airpace_units::{StationId, Time};
 use std::collections::VecDeque;
 
 /// Part of the way that the airtime per packet goes per slot towards what the slots tell.
@@ -53,6 +55,7 @@ pub(super) struct SlotRemainder {
 pub(super) struct Remainder {
     slots: VecDeque<SlotRemainder>,
     dips: Option<Dips>,
+    solo: SoloDips,
 }
 
 /// What a slot tells of the airtime per packet.
@@ -65,9 +68,28 @@ pub(super) struct Told {
 }
 
 impl Remainder {
-    /// Part of the usual rate that stations whose frames no sensor sees are to be sent from `now` on.
-    pub(super) fn rate_part(&self, now: Time) -> f64 {
-        self.dips.as_ref().map_or(1.0, |dips| dips.rate_part(now))
+    /// Part of the usual rate that a station whose frames no sensor sees is to be sent from `now` on.
+    pub(super) fn rate_part(&self, now: Time, station: StationId) -> f64 {
+        let of_all = self.dips.as_ref().map_or(1.0, |dips| dips.rate_part(now));
+        of_all * self.solo.rate_part(now, station)
+    }
+
+    /// Whether all or one of those stations are sent less.
+    pub(super) fn is_dip(&self, now: Time) -> bool {
+        let is_of_all = self
+            .dips
+            .as_ref()
+            .is_some_and(|dips| dips.rate_part(now) < 1.0);
+        is_of_all || self.solo.is_dip(now)
+    }
+
+    /// Airtime per packet of a station over the one that is told.
+    pub(super) fn weight(&self, station: StationId) -> f64 {
+        self.solo.weight(station)
+    }
+
+    pub(super) fn remove(&mut self, station: StationId) {
+        self.solo.remove(station);
     }
 
     /// Adds a slot that ends `now`, by means over the last frames; `alone` is the same without the frames
@@ -77,12 +99,21 @@ impl Remainder {
         now: Time,
         slot: SlotRemainder,
         alone: &SlotRemainder,
+        unseen: &[UnseenPart],
     ) -> Option<Told> {
         let foreign_s = slot.foreign_s / slot.frames;
         let dips = self.dips.get_or_insert_with(|| Dips::new(now, foreign_s));
         let (slots, usual_packet_s) = (&self.slots, slot.usual_packet_s);
         let packet_s =
             |others_s| packet_s(slots, others_s, usual_packet_s).unwrap_or(usual_packet_s);
+        let solo_left_s = alone.left_s - dips.others_s() * alone.frames;
+        let solo_slot = solo::Slot::new(solo_left_s, alone.round_s, unseen);
+        if self.solo.is_dip(now) {
+            let packet_s = packet_s(dips.others_s());
+            let has_ended = self.solo.take(now, solo_slot, &[], packet_s);
+            let gain = if has_ended { 1.0 } else { 0.0 };
+            return Some(Told { packet_s, gain });
+        }
         match dips.take(now, alone, packet_s) {
             Taken::Usual if slot.packets < 1.0 => return None,
             Taken::Usual => {}
@@ -115,6 +146,15 @@ impl Remainder {
         if is_rise || is_fall && slot.has_others(dips.others_s()) {
             dips.hasten(now);
         }
+        if is_rise || is_fall {
+            self.solo.doubt(now);
+        }
+        let may_dip = if dips.leave_room(now, &slot, told_s) {
+            unseen
+        } else {
+            &[]
+        };
+        self.solo.take(now, solo_slot, may_dip, told_s);
         Some(Told {
             packet_s: told_s.max(dips.floor_s()),
             gain: GAIN,
@@ -179,7 +219,7 @@ mod tests {
     fn told_s(remainder: &mut Remainder, slot: SlotRemainder) -> f64 {
         // At one moment there is no dip.
         remainder
-            .add(Time::ZERO, slot, &slot)
+            .add(Time::ZERO, slot, &slot, &[])
             .map_or(f64::NAN, |told| told.packet_s)
     }
 

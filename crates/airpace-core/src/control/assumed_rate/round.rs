@@ -5,7 +5,7 @@ use super::super::roster::packet_airtime_s;
 use super::super::sample::{Sample, lost_with_frames};
 use super::super::waterfill::UPLINK_MOST;
 use super::RANGE_BPS;
-use super::alike::drawn_together;
+use super::alike::{self, drawn_together};
 use super::remainder::SlotRemainder;
 use crate::report::SlotReport;
 use crate::sensor::ack_burst::TRANSIT_COMMON;
@@ -59,6 +59,11 @@ pub(super) struct RoundPart {
 /// What is sent to a station whose frames no sensor sees.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct UnseenPart {
+    pub(super) station: StationId,
+    /// Whether it is sent less in a dip.
+    pub(super) may_dip: bool,
+    /// Airtime of a packet over that of the mean packet, as far as dips have shown it.
+    pub(super) weight: f64,
     /// Packets per second.
     pub(super) pps: f64,
     /// Airtime of one, seconds, at the assumed rate.
@@ -77,7 +82,7 @@ impl UnseenPart {
 
     /// Packets that a round of `time_s` takes at most, in one frame. What is sent beyond them waits at the
     /// access point.
-    fn taken(&self, time_s: f64) -> f64 {
+    pub(super) fn taken(&self, time_s: f64) -> f64 {
         (self.pps * time_s).min(FRAME_MOST)
     }
 }
@@ -218,7 +223,11 @@ pub(super) fn remainder(
         .sum();
     // The frames' own airtime, known or seen, does not contain what collisions cost.
     let collided_s = collisions(parts, unseen, time_s) * (seen_s + known_s);
-    let packets: f64 = unseen.iter().map(|part| part.taken(time_s)).sum();
+    let packets = unseen
+        .iter()
+        .map(|part| part.weight * part.taken(time_s))
+        .sum();
+    let weighted_pps: f64 = unseen.iter().map(|part| part.weight * part.pps).sum();
     let bits: f64 = unseen.iter().map(|part| part.pps * part.bits).sum();
     Some(SlotRemainder {
         left_s: left_s + others.foreign_share * time_s - seen_s - collided_s,
@@ -227,8 +236,8 @@ pub(super) fn remainder(
         frames: frames_per_round(parts, unseen, time_s),
         round_s: time_s,
         foreign_s: others.foreign_share * time_s,
-        usual_packet_s: usual_bit_s * bits / sent_pps,
-        slowest_packet_s: bits / (sent_pps * RANGE_BPS.0),
+        usual_packet_s: usual_bit_s * bits / weighted_pps,
+        slowest_packet_s: bits / (weighted_pps * RANGE_BPS.0),
         seen_s: seen_s + known_s,
     })
 }
@@ -378,7 +387,7 @@ fn divide_by_transits(
         let own_s = per_bit_s[idx]?;
         let of_others = |other: usize| per_bit_s[other].filter(|_| other != idx);
         let others_s = (0..parts.len()).filter_map(of_others);
-        Some(part.bits() * drawn_together(own_s, others_s))
+        Some(part.bits() * drawn_together(own_s, others_s, alike::WIDTH))
     };
     Division {
         packet_s: parts.iter().enumerate().map(packet_s).collect(),

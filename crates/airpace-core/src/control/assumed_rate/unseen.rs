@@ -78,9 +78,13 @@ impl AssumeRates {
     pub(super) fn unseen(&mut self, now: Time) -> Vec<UnseenPart> {
         let mut unseen = Vec::new();
         for (idx, sample) in self.unseen_samples(now) {
-            let bps = self.assumed(self.reports[idx].station).bps;
+            let station = self.reports[idx].station;
+            let bps = self.assumed(station).bps;
             let packet_bytes = sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
             unseen.push(UnseenPart {
+                station,
+                may_dip: sample.backlogged && sample.wait.is_none() && !is_uploader(&sample),
+                weight: self.remainder.weight(station),
                 pps: sample.sent_pps.unwrap_or(0.0),
                 packet_s: packet_airtime_s(packet_bytes, bps),
                 bits: packet_airtime_s(packet_bytes, 1.0),
@@ -127,7 +131,8 @@ impl AssumeRates {
         let of = |parts: &[RoundPart]| {
             round::remainder(parts, others, overhead_s, common_s, usual_bit_s)
         };
-        self.remainder.add(now, of(&means)?, &of(&alone)?)
+        let (slot, alone) = (of(&means)?, of(&alone)?);
+        self.remainder.add(now, slot, &alone, others.unseen)
     }
 
     /// The median airtime per bit, known or assumed, seconds; of two in the middle, their geometric mean.
@@ -159,7 +164,7 @@ impl AssumeRates {
     /// waits are not known either, they get what the other stations leave of the round, `told`.
     pub(super) fn adjust_unseen(&mut self, now: Time, told: Option<Told>) {
         let fastest_bps = self.fastest_bps();
-        let is_dip = self.remainder.rate_part(now) < 1.0;
+        let is_dip = self.remainder.is_dip(now);
         for idx in 0..self.reports.len() {
             let station = self.reports[idx].station;
             if Sample::read(&self.reports[idx]).is_some_and(|sample| sample.is_unseen()) {
@@ -170,7 +175,9 @@ impl AssumeRates {
             assumed.is_dipped = false;
         }
         for (idx, sample) in self.unseen_samples(now) {
-            let assumed = self.assumed(self.reports[idx].station);
+            let station = self.reports[idx].station;
+            let weight = self.remainder.weight(station);
+            let assumed = self.assumed(station);
             assumed.is_dipped = sample.backlogged && sample.wait.is_none();
             let is_new = assumed.observed.is_none();
             // What an uploader is sent are acknowledgements, which take next to nothing themselves.
@@ -183,7 +190,7 @@ impl AssumeRates {
                 (None, Some(told)) => {
                     let packet_bytes = sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
                     let packet_s = packet_airtime_s(packet_bytes, assumed.bps);
-                    let packet_s = packet_s + told.gain * (told.packet_s - packet_s);
+                    let packet_s = packet_s + told.gain * (weight * told.packet_s - packet_s);
                     let packet_s = packet_s.max(packet_airtime_s(packet_bytes, RANGE_BPS.1));
                     packet_airtime_s(packet_bytes, 1.0) / packet_s
                 }
@@ -203,11 +210,11 @@ impl AssumeRates {
 
     /// Lowers the rates of stations of which nothing but the remainder tells while a dip lasts.
     pub(super) fn dip(&mut self, now: Time) {
-        let rate_part = self.remainder.rate_part(now);
         for allocation in &mut self.allocations {
             let station = allocation.station;
             let found = self.assumed.binary_search_by_key(&station, |known| known.0);
             if found.is_ok_and(|idx| self.assumed[idx].1.is_dipped) {
+                let rate_part = self.remainder.rate_part(now, station);
                 allocation.rate_pps *= rate_part;
                 allocation.rate_bytes_per_s *= rate_part;
             }
