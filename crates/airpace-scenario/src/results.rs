@@ -113,6 +113,10 @@ pub struct StationSummary {
     pub dropped: BTreeMap<String, u64>,
     /// Share of the time in which the channel carried frames to it or from it, and their answers.
     pub airtime_share: f64,
+    /// The same as the driver of its access point counts it, which is what a scheme that shares
+    /// airtime out goes by; `null` in summaries of builds that did not count it.
+    #[serde(default)]
+    pub counted_airtime_share: Option<f64>,
 }
 
 impl StationSummary {

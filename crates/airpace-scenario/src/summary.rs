@@ -59,6 +59,7 @@ fn stations(resolved: &Resolved, outcome: &Outcome) -> Vec<StationSummary> {
             received: counts.received,
             dropped: dropped(&counts.lost),
             airtime_share: share(airtime_of(outcome, idx), outcome.window),
+            counted_airtime_share: Some(share(counted_airtime_of(outcome, idx), outcome.window)),
         });
     }
     stations
@@ -105,6 +106,20 @@ fn airtime_of(outcome: &Outcome, node: usize) -> Duration {
     for link in &outcome.links {
         if [link.from.0 as usize, link.to.0 as usize].contains(&node) {
             airtime += link.counts.airtime;
+        }
+    }
+    airtime
+}
+
+/// The same as the other ends count it.
+fn counted_airtime_of(outcome: &Outcome, node: usize) -> Duration {
+    let mut airtime = Duration::ZERO;
+    for link in &outcome.links {
+        if link.to.0 as usize == node {
+            airtime += link.counted.sender;
+        }
+        if link.from.0 as usize == node {
+            airtime += link.counted.receiver;
         }
     }
     airtime

@@ -243,6 +243,29 @@ fn airtime_of_time(summary: &SimulationSummary, name: &str) -> Option<f64> {
     Some(shares.sum())
 }
 
+/// What variants are called whose airtime is [`airtime_of_time`] and not what the driver counts.
+const ON_CHANNEL: &str = "the time on the channel in place of what the driver counts";
+
+/// As [`airtime_share`], but as the access point's driver counts it, from whose counters the paper
+/// has the airtime of its own figures: the kernel of every scheme "modified only to collect the
+/// airtime used by stations" (§4).
+fn counted_share(summary: &SimulationSummary, name: &str) -> Option<f64> {
+    let mut all = 0.0;
+    for station in &summary.stations {
+        all += station.counted_airtime_share?;
+    }
+    mean_if_complete(
+        stations(summary, name).map(|station| Some(station.counted_airtime_share? / all)),
+    )
+}
+
+/// As [`airtime_of_time`], counted by the access point's driver.
+fn counted_of_time(summary: &SimulationSummary, name: &str) -> Option<f64> {
+    stations(summary, name)
+        .map(|station| station.counted_airtime_share)
+        .sum()
+}
+
 /// Goodput of all stations called `name` together, Mbit/s.
 fn goodput(summary: &SimulationSummary, name: &str) -> Option<f64> {
     let goodputs = stations(summary, name).map(|station| station.goodput_mbps);

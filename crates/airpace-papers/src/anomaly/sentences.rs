@@ -2,8 +2,8 @@
 
 use super::bulk::{BOTH_WAYS, SIX_PACKETS, SMALL_QUEUE_OF_SIX};
 use super::{
-    LOSSLESS, REPETITIONS, SCHEMES, airtime_share, lossless, note_losses, ping_ms, with_scheme,
-    without_losses,
+    LOSSLESS, REPETITIONS, SCHEMES, airtime_share, counted_share, lossless, note_losses, ping_ms,
+    with_scheme, without_losses,
 };
 use crate::reproduction::{Bar, Case, Findings, Printed, Results, Sample, flows};
 use airpace_sim::mac::Scheme;
@@ -201,7 +201,7 @@ fn both_ways(findings: &mut Findings, results: &Results) {
             &(&total_of_six(step[1]) / &total_of_six(step[0])),
         );
     }
-    let share = results.sample("both, airtime", |summary| airtime_share(summary, "slow"));
+    let share = results.sample("both, airtime", |summary| counted_share(summary, "slow"));
     findings.relate(
         "both ways, airtime: the slow station's share of the stations' time",
         "%",

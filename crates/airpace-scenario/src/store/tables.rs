@@ -139,6 +139,9 @@ pub(crate) fn stations(stations: &[StationSummary]) -> Table {
     rows.integers("received", |station| station.received);
     rows.integers("dropped", StationSummary::dropped_packets);
     rows.floats("airtime_share", |station| station.airtime_share);
+    rows.optional_floats("counted_airtime_share", |station| {
+        station.counted_airtime_share
+    });
     rows.table
 }
 

@@ -4,12 +4,14 @@
 use super::exchange::{Exchange, Work};
 use super::field::{Field, MpduClock, Wanted};
 use super::flight::Flight;
+use super::frame::Rules;
 use super::group::GroupReception;
 use super::link::Link;
+use super::path::CategoryPath;
 use super::window::{Fate, Reception, Tell, TryLimit};
 use super::{DropReason, FrameRecord, Mac, Mpdu, Output, RadioId};
 use airpace_core::packet::Packet;
-use airpace_core::phy::AccessCategory;
+use airpace_core::phy::{AccessCategory, Medium, Timing, TxRate};
 use airpace_units::Time;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -151,13 +153,56 @@ impl<'f> Overlapped<'f> {
     }
 }
 
+/// The airtime of decoded MPDUs as if each were a frame of its own, as ath9k computes it of what it
+/// receives (`ath_rx_count_airtime`).
+#[derive(Debug)]
+struct MpdusAlone {
+    rate: TxRate,
+    medium: Medium,
+    timing: Timing,
+    /// The last length, and how long an MPDU of it takes: most in a frame have the same.
+    last: (u32, Duration),
+    sum: Duration,
+}
+
+impl MpdusAlone {
+    const fn new(rate: TxRate, rules: &Rules) -> Self {
+        Self {
+            rate,
+            medium: rules.medium,
+            timing: rules.timing,
+            last: (0, Duration::ZERO),
+            sum: Duration::ZERO,
+        }
+    }
+
+    fn add(&mut self, bytes: u32) {
+        if self.last.0 != bytes {
+            let airtime = self.medium.airtime(self.rate, bytes, self.timing);
+            self.last = (bytes, airtime);
+        }
+        self.sum += self.last.1;
+    }
+}
+
+/// Counts an MPDU of `bytes` if it is not `lost` and its receiver counts each; returns `lost`.
+#[inline]
+fn count_alone(alone: &mut Option<MpdusAlone>, bytes: u32, lost: bool) -> bool {
+    if !lost && let Some(alone) = alone {
+        alone.add(bytes);
+    }
+    lost
+}
+
 impl<P: Packet + Clone> Mac<P> {
     /// The data PPDU has ended: draws which of its MPDUs are decoded and hands out its record and
     /// what it carried. Returns how many MPDUs were decoded.
     pub(super) fn receive(&mut self, exchange: &Exchange, flight: &Flight, clean: bool) -> u16 {
+        let link = &mut self.links[flight.link.index()];
+        let receiver = &self.radios[link.to.index()].config;
+        let counts_alone = receiver.path.driver.counts_frames_alone;
         let path = &mut self.radios[flight.function.radio.index()].paths[flight.function.category];
         let lane = path.lane_mut(flight.lane);
-        let link = &mut self.links[flight.link.index()];
         let mut record = flight.record(exchange, link.from, link.to, self.next_ampdu);
         record.collided = match &self.air.field {
             Some(_) if !link.members.is_empty() => false,
@@ -181,6 +226,7 @@ impl<P: Packet + Clone> Mac<P> {
             group,
             outputs,
         };
+        let mut alone = counts_alone.then(|| MpdusAlone::new(flight.built.rate, &self.rules));
         link.receive(exchange.begun, flight.built.rate);
         let field = self.air.field.as_deref_mut();
         let mut overlapped = field.and_then(|field| Overlapped::of(field, exchange, flight, link));
@@ -190,10 +236,13 @@ impl<P: Packet + Clone> Mac<P> {
         let decoded = match &mut overlapped {
             _ if !clean => window.receive(number, ampdu, rules, |_| true, &mut tell),
             Some(overlapped) => {
-                let lost = |bytes| overlapped.loses(link, bytes);
+                let lost = |bytes| count_alone(&mut alone, bytes, overlapped.loses(link, bytes));
                 window.receive(number, ampdu, rules, lost, &mut tell)
             }
-            None => window.receive(number, ampdu, rules, |bytes| link.loses(bytes), &mut tell),
+            None => {
+                let lost = |bytes| count_alone(&mut alone, bytes, link.loses(bytes));
+                window.receive(number, ampdu, rules, lost, &mut tell)
+            }
         };
         if !self.air.is_shared_by_all() {
             // With one view the exchange is concluded now, which hands the packets over too.
@@ -204,24 +253,43 @@ impl<P: Packet + Clone> Mac<P> {
             record.airtime += self.rules.medium.sifs() + flight.built.response;
         }
         self.outputs[index] = Output::Frame(record);
-        self.account(flight, &record);
+        let received = alone.map_or(record.airtime, |alone| alone.sum);
+        self.account(flight, &record, received);
         decoded
     }
 
-    /// Charges the airtime of a frame to its station where airtime is shared out: at the sender,
-    /// and at the receiver, where the station is the one that sends and of which the receiver knows
-    /// what it has decoded.
-    fn account(&mut self, flight: &Flight, record: &FrameRecord) {
+    /// Counts the airtime of a frame, and charges it to its station where airtime is shared out: at
+    /// the sender, and at the receiver, where the station is the one that sends and of which the
+    /// receiver knows what it has decoded, which took `received`.
+    fn account(&mut self, flight: &Flight, record: &FrameRecord, received: Duration) {
         let category = record.category;
         let path = &mut self.radios[record.from.index()].paths[category];
-        path.charge_frame(flight.lane, record);
+        let sent = path.airtime_of_sent(record);
+        path.charge(flight.lane, sent);
         path.on_frame(record);
-        let receiver = &mut self.radios[record.to.index()];
-        if record.decoded > 0
-            && let Some(back) = receiver.lane(record.from, category)
-        {
-            receiver.paths[category].charge_frame(back, record);
+        let counted = &mut self.links[flight.link.index()].counted;
+        counted.sender += sent;
+        if record.decoded == 0 {
+            return;
         }
+        counted.receiver += received;
+        let receiver = &mut self.radios[record.to.index()];
+        if let Some(back) = receiver.lane(record.from, category) {
+            receiver.paths[category].charge(back, received);
+        }
+    }
+
+    /// Counts and charges what the sender of a frame, who alone knows of it, has used for that frame
+    /// beside the frame itself.
+    pub(super) fn account_beside(
+        &mut self,
+        flight: &Flight,
+        airtime: impl FnOnce(&CategoryPath<P>) -> Duration,
+    ) {
+        let path = &mut self.radios[flight.function.radio.index()].paths[flight.function.category];
+        let airtime = airtime(path);
+        path.charge(flight.lane, airtime);
+        self.links[flight.link.index()].counted.sender += airtime;
     }
 
     /// The exchange is over: its sender learns what was received, if there was an answer, and goes
@@ -272,7 +340,7 @@ impl<P: Packet + Clone> Mac<P> {
             self.count_unanswered(flight.link)
         };
         if spent && !is_sent {
-            self.radios[function.radio.index()].paths[function.category].charge_given_up(flight);
+            self.account_beside(flight, |path| path.airtime_of_given_up(flight));
         }
         let done = answered || spent;
         self.end_service(flight, at, known, done);

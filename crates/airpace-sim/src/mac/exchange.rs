@@ -279,7 +279,7 @@ impl<P: Packet + Clone> Mac<P> {
         let path = &mut self.radios[flight.function.radio.index()].paths[flight.function.category];
         let window = &mut path.lane_mut(flight.lane).window;
         window.withhold(flight.built.number);
-        path.charge_withheld(flight.lane, airtime);
+        self.account_beside(flight, |path| path.airtime_of_withheld(airtime));
     }
 
     fn end_data(&mut self, exchange: &Exchange, flight: &Flight) {
@@ -304,9 +304,8 @@ impl<P: Packet + Clone> Mac<P> {
     fn end_request(&mut self, exchange: &Exchange, flight: &Flight) {
         let (_, receiver) = self.views_of(flight);
         let answer = self.rules.medium.sifs() + flight.built.response;
-        let function = flight.function;
         let request = self.rules.request(flight.built.rate);
-        self.radios[function.radio.index()].paths[function.category].charge(flight.lane, request);
+        self.account_beside(flight, |_| request);
         if self.end_ppdu(exchange, answer, receiver) && self.is_there(flight) {
             let start = self.request_start(flight);
             let kind = ControlKind::BlockAckRequest { start };

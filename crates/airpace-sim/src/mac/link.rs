@@ -2,7 +2,7 @@
 
 use super::field::{Field, Span, Wanted};
 use super::frame::{Limits, Rules};
-use super::{LinkConfig, Quality, RadioConfig, RadioId};
+use super::{CountedAirtime, LinkConfig, Quality, RadioConfig, RadioId};
 use crate::rate::RateAdaptation;
 use crate::rng::Stream;
 use airpace_core::phy::error::BitHazard;
@@ -25,6 +25,8 @@ pub(super) struct Link {
     pub(super) is_deaf: bool,
     /// Frames in a row without an answer.
     pub(super) unanswered: u8,
+    /// The airtime of its frames as the drivers of both ends count it.
+    pub(super) counted: CountedAirtime,
     quality: Quality,
     losses: Stream,
     /// The last rate, and the limits of frames at it.
@@ -78,6 +80,7 @@ impl Link {
             members,
             is_deaf: false,
             unanswered: 0,
+            counted: CountedAirtime::default(),
             quality: clamped(quality),
             losses,
             limits: (rate, Limits::of(rate, radio, rules)),

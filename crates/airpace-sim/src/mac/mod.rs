@@ -105,8 +105,8 @@ pub use datagram::Datagram;
 pub use interface::{Direction, DropReason, FrameRecord, Input, Mpdu, Output};
 pub use management::{ManagementEvent, ManagementFrame, ManagementKind};
 pub use path::{
-    CustomQueues, Driver, DriverRules, PacketStore, PathConfig, Qdisc, QueueFactory, QueueLimit,
-    QueueScope, QueueSite, QueuedPacket, Queues, Schedule, Scheme, TransmitQueue,
+    CustomQueues, Driver, DriverRules, Mitigation, PacketStore, PathConfig, Qdisc, QueueFactory,
+    QueueLimit, QueueScope, QueueSite, QueuedPacket, Queues, Schedule, Scheme, TransmitQueue,
 };
 pub use tally::FrameTally;
 pub use view::ChannelTime;
@@ -137,6 +137,28 @@ pub struct RadioAirtime {
     pub beacons: Duration,
     /// Probes, authentication, association, and null frames.
     pub management: Duration,
+}
+
+/// The airtime of the frames of a link as the drivers of its two ends count it, which is what they
+/// charge where airtime is shared out. That is the time for which exchanges occupied the channel,
+/// unless [`DriverRules::counts_frames_alone`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CountedAirtime {
+    /// By the sender: of all frames, retries included.
+    pub sender: Duration,
+    /// By the receiver: of what it has decoded.
+    pub receiver: Duration,
+}
+
+impl CountedAirtime {
+    /// What has come since it was `before`.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            sender: self.sender.saturating_sub(before.sender),
+            receiver: self.receiver.saturating_sub(before.receiver),
+        }
+    }
 }
 
 /// Radios and the medium that they share. See the [module's documentation](self).
@@ -348,6 +370,19 @@ impl<P: Packet + Clone> Mac<P> {
     pub fn airtime(&self, radio: RadioId) -> RadioAirtime {
         let radio = self.radios.get(radio.index());
         radio.map_or_else(RadioAirtime::default, |radio| radio.airtime)
+    }
+
+    /// The airtime of the frames from `from` to `to` since the beginning, as the drivers of both
+    /// count it; zero without such a link.
+    #[must_use]
+    pub fn counted_airtime(&self, from: RadioId, to: RadioId) -> CountedAirtime {
+        let peer = self
+            .radios
+            .get(from.index())
+            .and_then(|radio| radio.peer(to));
+        peer.map_or_else(CountedAirtime::default, |peer| {
+            self.links[peer.link.index()].counted
+        })
     }
 
     /// How long a radio has found the channel busy from the beginning to `now`, its own

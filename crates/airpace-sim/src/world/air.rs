@@ -1,9 +1,10 @@
 //! The radio channels of a network.
 
+use super::intake::{Intake, IntakeOfRadio, intakes};
 use super::slots::LinkSlot;
 use super::statistics::Links;
 use super::{ChannelConfig, NodeId, Parcel, WorldConfig, WorldError};
-use crate::mac::{Input, Mac, MacConfig, RadioId};
+use crate::mac::{CountedAirtime, Input, Mac, MacConfig, RadioId};
 use crate::rng::Stream;
 use airpace_units::Time;
 use core::time::Duration;
@@ -17,15 +18,21 @@ pub(super) struct Channel {
     /// When the MAC must be called next.
     pub(super) due: Option<Time>,
     pub(super) links: Links,
+    pub(super) intake_of_radio: IntakeOfRadio,
     /// How long the channel had been busy at its first radio when the statistics began.
     busy_before: Option<Duration>,
+    /// The airtime of each link that drivers had counted then.
+    counted_before: Vec<CountedAirtime>,
 }
 
 /// The channels of a network.
-pub(super) fn channels(config: &WorldConfig) -> Result<Vec<Channel>, WorldError> {
+pub(super) fn channels(
+    config: &WorldConfig,
+    intakes: &mut Vec<Intake>,
+) -> Result<Vec<Channel>, WorldError> {
     let mut channels = Vec::with_capacity(config.channels.len());
     for (index, channel) in config.channels.iter().enumerate() {
-        channels.push(new_channel(config, index, channel)?);
+        channels.push(new_channel(config, index, channel, intakes)?);
     }
     Ok(channels)
 }
@@ -34,6 +41,7 @@ fn new_channel(
     config: &WorldConfig,
     index: usize,
     channel: &ChannelConfig,
+    all_intakes: &mut Vec<Intake>,
 ) -> Result<Channel, WorldError> {
     let links = &channel.mac.links;
     let pairs: Vec<_> = links.iter().map(|link| (link.from, link.to)).collect();
@@ -51,6 +59,7 @@ fn new_channel(
     let mut draws = Stream::new(config.seed, "channel", index as u64);
     let seed = u64::from(draws.up_to(u32::MAX)) << 32 | u64::from(draws.up_to(u32::MAX));
     let radios = mac.radios.len();
+    let intake_of_radio = intakes(&mac, &channel.nodes, all_intakes);
     let mac = Mac::new(mac, seed).map_err(|error| WorldError::Mac {
         channel: index,
         error,
@@ -61,7 +70,9 @@ fn new_channel(
         nodes: channel.nodes.clone(),
         due,
         links: Links::new(pairs, radios),
+        intake_of_radio,
         busy_before: None,
+        counted_before: Vec::new(),
     })
 }
 
@@ -83,6 +94,22 @@ impl Channel {
     /// Notes that the statistics begin at `begin`.
     pub(super) fn begin_statistics(&mut self, begin: Time) {
         self.busy_before = Some(self.busy(begin));
+        self.counted_before = self.counted().collect();
+    }
+
+    /// The airtime of each link that drivers have counted, in the order of the configuration.
+    fn counted(&self) -> impl Iterator<Item = CountedAirtime> + '_ {
+        let pairs = self.links.pairs();
+        pairs.map(|(from, to)| self.mac.counted_airtime(from, to))
+    }
+
+    /// The same within the statistics.
+    pub(super) fn counted_since(&self) -> impl Iterator<Item = CountedAirtime> + '_ {
+        let before = self.counted_before.iter().copied();
+        let before = before.chain(core::iter::repeat(CountedAirtime::default()));
+        self.counted()
+            .zip(before)
+            .map(|(counted, before)| counted.since(before))
     }
 
     /// How long the channel has been busy within the statistics, up to `now`.

@@ -20,6 +20,8 @@ pub(super) enum Class {
     ReportLoad,
     /// A packet arrives at the end of a wire, or the next one is sent.
     Wire,
+    /// A receiver hands over what it has received.
+    Intake,
     /// A proxy may release a packet, or its slot ends.
     Proxy,
     /// A flow must be polled.
@@ -28,13 +30,14 @@ pub(super) enum Class {
     Roaming,
 }
 
-const CLASSES: [Class; 9] = [
+const CLASSES: [Class; 10] = [
     Class::Change,
     Class::Slot,
     Class::Join,
     Class::Agent,
     Class::ReportLoad,
     Class::Wire,
+    Class::Intake,
     Class::Proxy,
     Class::Flow,
     Class::Roaming,
@@ -134,6 +137,11 @@ pub(super) struct Alarm {
 }
 
 impl Alarm {
+    /// An alarm that is not set.
+    pub(super) const fn new() -> Self {
+        Self { scheduled: None }
+    }
+
     /// Ensures that an event comes at `due` or earlier.
     #[inline]
     pub(super) fn set(&mut self, agenda: &mut Agenda, due: Option<Time>, class: Class, index: u32) {

@@ -12,6 +12,7 @@ mod config;
 mod error;
 mod event;
 mod flow;
+mod intake;
 mod outcome;
 mod parcel;
 mod proxy;
@@ -45,6 +46,7 @@ use air::{Channel, channels};
 use airpace_units::Time;
 use event::{Agenda, Class, Event};
 use flow::{Flow, flows};
+use intake::Intake;
 use parcel::Payload;
 use proxy::{PacedBy, ProxyNode};
 use record::Recorded;
@@ -64,6 +66,8 @@ pub struct World {
     end: Time,
     agenda: Agenda,
     channels: Vec<Channel>,
+    /// The radios that do not hand over at once.
+    intakes: Vec<Intake>,
     /// Both directions of every wired link.
     lanes: Vec<[Lane; 2]>,
     routes: Routes,
@@ -94,13 +98,15 @@ impl World {
         roaming::attach(&roamers, &mut routes);
         routes.check(&config)?;
         let begin = Time::ZERO.saturating_add(config.warm_up);
+        let mut intakes = Vec::new();
         let mut world = Self {
             now: Time::ZERO,
             begin,
             begun: false,
             end: begin.saturating_add(config.duration),
             agenda: Agenda::default(),
-            channels: channels(&config)?,
+            channels: channels(&config, &mut intakes)?,
+            intakes,
             lanes: config.wires.iter().map(|&wire| Lane::pair(wire)).collect(),
             routes,
             flows: flows(&config.flows, &config.keys, config.seed, begin)?,
@@ -227,6 +233,7 @@ impl World {
             Class::Agent => self.wake_agent(index),
             Class::ReportLoad => self.send_report_load(index),
             Class::Wire => self.receive_from_wire(index),
+            Class::Intake => self.interrupt(index),
             Class::Proxy => self.wake_proxy(index),
             Class::Roaming => self.wake_roamer(index),
             Class::Flow => {
@@ -334,6 +341,12 @@ impl World {
                     self.recorded.frames.push((index as u32, frame));
                 }
                 self.overhear_frame(index, &frame);
+                if frame.decoded > 0
+                    && frame.from != frame.to
+                    && let Some(intake) = self.intake_of(index, frame.to)
+                {
+                    self.take_in_frame(intake);
+                }
             }
             Output::Heard { mpdu, packet } => {
                 if self.record.mpdus && self.now >= self.begin {
@@ -377,8 +390,10 @@ impl World {
                 if self.is_multicast(&packet) {
                     return self.deliver_copy(packet);
                 }
-                self.count_uplink(from, packet.bytes);
-                self.deliver(node, packet);
+                match self.intake_of(index, mpdu.to) {
+                    Some(intake) => self.take_in(intake, from, packet),
+                    None => self.receive_from_air(from, node, packet),
+                }
             }
             Output::Dropped { reason, packet, .. } => {
                 let loss = Loss::from(reason);
@@ -388,6 +403,13 @@ impl World {
                 self.lose(loss, packet);
             }
         }
+    }
+
+    /// Handles a packet that `node` was sent over the air by `from`.
+    #[inline(always)]
+    fn receive_from_air(&mut self, from: NodeId, node: NodeId, packet: Parcel) {
+        self.count_uplink(from, packet.bytes);
+        self.deliver(node, packet);
     }
 
     /// A copy of a multicast packet has reached a station.

@@ -2,11 +2,12 @@
 
 use super::config::NodeId;
 use super::flow::Details;
+use super::intake::Intake;
 use super::proxy::{ModeChange, ProxySlot};
 use super::slots::SlotRecord;
 use super::statistics::{FlowCounts, LinkCounts};
 use super::{HandOver, MpduRecord, PacketOnAir, PacketRecord, PassingRecord, World};
-use crate::mac::{ControlRecord, FrameRecord, RadioId};
+use crate::mac::{ControlRecord, CountedAirtime, FrameRecord, RadioId};
 use crate::traffic::DelaySummary;
 use core::time::Duration;
 
@@ -75,6 +76,8 @@ pub struct LinkSummary {
     pub to: NodeId,
     /// Frames, MPDUs and airtime.
     pub counts: LinkCounts,
+    /// The airtime as the drivers of its two ends count it.
+    pub counted: CountedAirtime,
     /// Time from the arrival of a packet at the sender's queue to the end of the frame that
     /// delivered it; `None` if no packet was delivered.
     pub wait: Option<DelaySummary>,
@@ -131,12 +134,14 @@ impl World {
         let (mut links, mut busy) = (Vec::new(), Vec::new());
         for (index, channel) in self.channels.iter().enumerate() {
             busy.push(channel.busy_since(now));
-            for ((from, to), counts, wait) in channel.links.iter() {
+            let counted = channel.counted_since();
+            for (((from, to), counts, wait), counted) in channel.links.iter().zip(counted) {
                 links.push(LinkSummary {
                     channel: index,
                     from: channel.nodes[from.index()],
                     to: channel.nodes[to.index()],
                     counts: *counts,
+                    counted,
                     wait,
                 });
             }
@@ -230,6 +235,7 @@ impl World {
         for proxy in &self.proxies {
             held += proxy.held();
         }
+        held += self.intakes.iter().map(Intake::held).sum::<usize>();
         held as u64
     }
 }

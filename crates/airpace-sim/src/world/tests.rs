@@ -10,6 +10,7 @@ use core::time::Duration;
 use proptest::prelude::*;
 
 mod faults;
+mod intake;
 
 fn mcs9(nss: u8) -> TxRate {
     TxRate::new(Standard::Vht, Width::Mhz80, nss, 9, GuardInterval::Ns800).expect("the rate exists")

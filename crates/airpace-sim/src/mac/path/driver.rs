@@ -5,7 +5,17 @@ use airpace_core::queue::AirtimeLimitConfig;
 use core::time::Duration;
 use strum::{Display, EnumMessage, EnumString, IntoStaticStr, VariantArray};
 
-/// Rules by which a driver composes frames. With [`DriverRules::NONE`] frames are composed as 802.11
+/// For how long a receiver's hardware holds the interrupt back with which its driver hands over what
+/// was received. Times are 0 to some milliseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mitigation {
+    /// Until the last frame came this long ago.
+    pub after_last: Duration,
+    /// But no longer than this after the first.
+    pub after_first: Duration,
+}
+
+/// Rules by which a driver composes frames, and what it does with what it receives. With [`DriverRules::NONE`] frames are composed as 802.11
 /// allows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DriverRules {
@@ -30,9 +40,14 @@ pub struct DriverRules {
     /// that the order depends on how many packets come. Where airtime is shared out, it stays.
     pub passes_over: bool,
     /// Whether airtime that is shared out is that of the frames alone, block-ack requests included, as
-    /// the driver computes it (ath9k: `ath_tx_count_airtime`, `ath_rx_count_airtime`), without RTS,
-    /// CTS and acknowledgements. A frame that is given up because no RTS was answered counts once.
+    /// the driver computes it (ath9k: `ath_tx_count_airtime`), without RTS, CTS and acknowledgements. A
+    /// frame that is given up because no RTS was answered counts once. Of what is received, each MPDU
+    /// counts as a frame of its own, preamble included (`ath_rx_count_airtime`).
     pub counts_frames_alone: bool,
+    /// How received packets are gathered before they are handed over; `None`: they are handed over at
+    /// once (ath9k: 0.5 ms after the last frame and at most 2 ms after the first, `rimt_last` and
+    /// `rimt_first` of AR9300 and later). In simulated networks alone: a real clock has a real kernel.
+    pub mitigation: Option<Mitigation>,
     /// Longest frame (ath9k: 4 ms); `None` for the radio's own limit.
     pub max_duration: Option<Duration>,
     /// Most MPDUs in a frame (ath9k: half a block-ack window); `None` for the radio's own limit.
@@ -50,6 +65,7 @@ impl DriverRules {
         lone_burst: 1,
         passes_over: false,
         counts_frames_alone: false,
+        mitigation: None,
         max_duration: None,
         max_mpdus: None,
     };
@@ -64,6 +80,10 @@ impl DriverRules {
         lone_burst: 2,
         passes_over: true,
         counts_frames_alone: true,
+        mitigation: Some(Mitigation {
+            after_last: Duration::from_micros(500),
+            after_first: Duration::from_millis(2),
+        }),
         max_duration: Some(Duration::from_millis(4)),
         max_mpdus: Some(32),
     };
@@ -91,7 +111,8 @@ impl DriverRules {
 pub enum Driver {
     /// Linux's driver for Atheros 802.11n: two aggregates ahead, or eight frames to receivers without
     /// aggregation, which get two at a turn; receivers passed over while the hardware is busy;
-    /// airtime counted without acknowledgements; aggregates of at most 4 ms and 32 MPDUs that fit every
+    /// airtime counted without acknowledgements, and of each received MPDU by itself; what is
+    /// received handed over 0.5 to 2 ms later; aggregates of at most 4 ms and 32 MPDUs that fit every
     /// rate of the retry chain; probes and voice unaggregated.
     Ath9k,
     /// Linux's driver for MediaTek: mac80211's queues under the airtime queue limit (AQL); voice

@@ -20,7 +20,7 @@ mod sizing;
 pub(super) use category::CategoryPath;
 pub use config::{PathConfig, Qdisc, QueueLimit, QueueScope, Queues, Schedule, Scheme};
 pub use custom::{CustomQueues, PacketStore, QueueFactory, QueueSite, QueuedPacket, TransmitQueue};
-pub use driver::{Driver, DriverRules};
+pub use driver::{Driver, DriverRules, Mitigation};
 pub(super) use lane::Backlog;
 pub(super) use queue::Feed;
 

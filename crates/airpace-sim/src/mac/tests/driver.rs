@@ -4,7 +4,7 @@ use super::air::{Flow, Log, drive};
 use super::*;
 use crate::rate::minstrel::Samples;
 use crate::rate::{MinstrelHt, MinstrelHtConfig};
-use airpace_core::phy::{LegacyRate, control_rate};
+use airpace_core::phy::{LegacyRate, Timing, control_rate, mpdu_bytes};
 
 /// A radio that sends to others with the rules of a driver.
 fn sender(driver: Driver, scheme: Scheme) -> RadioConfig {
@@ -208,6 +208,42 @@ fn ath9k_shares_the_airtime_of_frames_without_their_acknowledgements() {
     };
     assert_near(shares(DriverRules::ATH9K).0, 1.0 / 3.0, 0.01);
     assert_near(shares(exchanges).1, 1.0 / 3.0, 0.01);
+}
+
+#[test]
+fn ath9k_counts_each_mpdu_that_it_receives_as_a_frame_of_its_own() {
+    let rate = TxRate::new(Standard::Ht, Width::Mhz20, 2, 15, GuardInterval::Ns400).unwrap();
+    let counted = |driver: Driver| {
+        let links = [(0, 1), (1, 0)].map(|(from, to)| LinkConfig {
+            quality: Quality::Loss(0.1),
+            ..LinkConfig::new(RadioId(from), RadioId(to), rate)
+        });
+        let access_point = sender(driver, Scheme::Airtime);
+        let config = MacConfig::new(vec![access_point, RadioConfig::new()], links.to_vec());
+        let medium = config.medium;
+        let mut mac = Mac::new(config, 5).unwrap();
+        // As short as acknowledgements of TCP.
+        let flow = Flow {
+            bytes: 52,
+            ..Flow::new(1, 0, 20)
+        };
+        let log = drive(&mut mac, &[flow], Duration::from_secs(1));
+        let alone = medium.airtime(rate, mpdu_bytes(52), Timing::Standard);
+        let decoded: u32 = log
+            .frames
+            .iter()
+            .map(|frame| u32::from(frame.decoded))
+            .sum();
+        let heard = log.frames.iter().filter(|frame| frame.decoded > 0);
+        let exchanges: Duration = heard.map(|frame| frame.airtime).sum();
+        let counted = mac.counted_airtime(RadioId(1), RadioId(0));
+        (counted.receiver, alone * decoded, exchanges)
+    };
+    let (counted_by_ath9k, alone, _) = counted(Driver::Ath9k);
+    assert_eq!(counted_by_ath9k, alone);
+    let (counted_by_mt76, alone, exchanges) = counted(Driver::Mt76);
+    assert_eq!(counted_by_mt76, exchanges);
+    assert!(alone > 2 * exchanges, "{alone:?} {exchanges:?}");
 }
 
 #[test]

@@ -13,30 +13,34 @@ impl<P: Packet + Clone> CategoryPath<P> {
         self.order.charge(lane, airtime);
     }
 
-    /// A frame of a lane, whichever way it went, was sent.
+    /// What this radio counts of a frame that it has sent.
     #[inline]
-    pub(in crate::mac) fn charge_frame(&mut self, lane: LaneId, record: &FrameRecord) {
-        let airtime = if self.counts_frames_alone {
+    pub(in crate::mac) fn airtime_of_sent(&self, record: &FrameRecord) -> Duration {
+        if self.counts_frames_alone {
             record.end.saturating_since(record.start)
         } else {
             record.airtime
-        };
-        self.charge(lane, airtime);
-    }
-
-    /// A frame of a lane was not sent, because its RTS met no answer; that took `airtime`.
-    pub(in crate::mac) fn charge_withheld(&mut self, lane: LaneId, airtime: Duration) {
-        // ath9k counts the tries of the data (`ts_longretry`), not those of the RTS.
-        if !self.counts_frames_alone {
-            self.charge(lane, airtime);
         }
     }
 
-    /// Such a frame was tried for the last time.
-    pub(in crate::mac) fn charge_given_up(&mut self, flight: &Flight) {
+    /// What it counts of a frame that it was to send and did not, because its RTS met no answer; that
+    /// took `airtime`.
+    pub(in crate::mac) const fn airtime_of_withheld(&self, airtime: Duration) -> Duration {
+        // ath9k counts the tries of the data (`ts_longretry`), not those of the RTS.
+        if self.counts_frames_alone {
+            Duration::ZERO
+        } else {
+            airtime
+        }
+    }
+
+    /// What it counts beside that when such a frame was tried for the last time.
+    pub(in crate::mac) const fn airtime_of_given_up(&self, flight: &Flight) -> Duration {
         // ath9k adds one to the tries that failed, for the one that did not, even if none did.
         if self.counts_frames_alone {
-            self.charge(flight.lane, flight.built.ppdu);
+            flight.built.ppdu
+        } else {
+            Duration::ZERO
         }
     }
 
