@@ -59,8 +59,9 @@ pub fn run(args: &Agent) -> anyhow::Result<ExitCode> {
     let Some(path) = args.config.as_ref().filter(|_| !args.schema) else {
         return Ok(ExitCode::SUCCESS);
     };
-    let config = config::agent(path)?;
+    let mut config = config::agent(path)?;
     if args.print_config {
+        config.spell_out();
         output::text(&config.to_toml())?;
         return Ok(ExitCode::SUCCESS);
     }

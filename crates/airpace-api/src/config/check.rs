@@ -368,7 +368,8 @@ fn check_count(count: usize) -> Result<(), ConfigError> {
 }
 
 impl QueueConfig {
-    fn contradictions(&self) -> Result<(), ConfigError> {
+    /// `codel` has the values that hold where the configuration has none.
+    fn contradictions(&self, codel: CoDelConfig) -> Result<(), ConfigError> {
         let has_room = match self.limit {
             QueueLimit::Packets(packets) => packets >= 1,
             QueueLimit::Bytes(bytes) => bytes.0 >= 2048,
@@ -376,8 +377,7 @@ impl QueueConfig {
         if !has_room {
             return Err(ConfigError::QueueLimit { limit: self.limit });
         }
-        // A file without a target may be for either; the interval suits the longer of the two.
-        let target = self.target.unwrap_or(Span(CoDelConfig::in_line().target));
+        let target = self.target.unwrap_or(Span(codel.target));
         if self.interval > target {
             Ok(())
         } else {

@@ -17,6 +17,7 @@ mod law;
 mod output;
 mod paths;
 mod proxy;
+mod spell_out;
 
 pub use agent::{AgentConfig, AgentMode, FrameGrouping, UplinkConfig};
 pub use aim::AimError;

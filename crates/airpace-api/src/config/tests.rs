@@ -454,6 +454,23 @@ fn contradictions_about_radios_and_agents_of_the_box_are_refused() {
 }
 
 #[test]
+fn an_interval_must_be_longer_than_the_target_that_holds() {
+    let queue = "\n[queue]\ninterval = \"15 ms\"\n";
+    let error = EdgeConfig::from_toml(&format!("{BOX}{queue}")).expect_err("20 ms in the wire");
+    assert!(error.message.contains("20 ms"), "{}", error.message);
+    let sensor = format!(
+        "mode = \"sensor\"\nproxy = \"10.0.0.2:51900\"\nproxy_public_key = \"{KEY}\"\n\
+         private_key_file = \"agent.key\"\ninterface = \"wlan0\"\n{queue}"
+    );
+    let mut config = AgentConfig::from_toml(&sensor).expect("10 ms at a tunnel");
+    config.spell_out();
+    assert_eq!(
+        config.queue.target,
+        Some(Span(core::time::Duration::from_millis(10)))
+    );
+}
+
+#[test]
 fn an_agent_that_only_reports_has_no_tunnel() {
     let sensor = format!(
         "mode = \"sensor\"\nproxy = \"10.0.0.2:51900\"\nproxy_public_key = \"{KEY}\"\n\

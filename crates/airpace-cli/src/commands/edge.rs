@@ -113,7 +113,7 @@ pub(crate) fn run(args: &Edge) -> anyhow::Result<ExitCode> {
     }
     let mut config = configuration(args)?;
     if args.print_config {
-        config.control.spell_out_aim();
+        config.spell_out();
         output::text(&config.to_toml())?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Proxy) -> anyhow::Result<ExitCode> {
         config.udp_load = Some(UdpLoadConfig::default());
     }
     if args.print_config {
-        config.control.spell_out_aim();
+        config.spell_out();
         output::text(&config.to_toml())?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -55,6 +55,11 @@ fn the_printed_configuration_has_every_default_and_is_one() {
             "{}",
             printed.stdout
         );
+        assert!(
+            printed.stdout.contains("target = \"10 ms\""),
+            "{}",
+            printed.stdout
+        );
         std::fs::write(&path, &printed.stdout).unwrap();
         let again = airpace(&format!(
             "{verb} --config {} --print-config",
@@ -82,7 +87,13 @@ fn options_give_the_ports_that_the_file_of_a_box_leaves_out_or_other_ones() {
         "--wan lan0 --ap ap0 --ap ap1",
     );
     assert_eq!(whole.stdout, without.stdout);
-    for part in ["wan = \"lan0\"", "\"ap0\"", "\"ap1\"", "dry_run = true"] {
+    for part in [
+        "wan = \"lan0\"",
+        "\"ap0\"",
+        "\"ap1\"",
+        "dry_run = true",
+        "target = \"20 ms\"",
+    ] {
         assert!(whole.stdout.contains(part), "{part}: {}", whole.stdout);
     }
     let half = print("dry_run = true\n", "--wan lan0");

@@ -10,7 +10,7 @@ impl AgentConfig {
     pub(in super::super) fn contradictions(&self) -> Result<(), ConfigError> {
         self.key_source()?;
         self.check_mode()?;
-        self.queue.contradictions()?;
+        self.queue.contradictions(Self::codel())?;
         if self.proxy.port() == 0 {
             let proxy = self.proxy.clone();
             return Err(ConfigError::NoPort { proxy });

@@ -11,7 +11,7 @@ impl EdgeConfig {
         if let Some(bridge) = &self.bridge {
             check_interface("bridge", bridge)?;
         }
-        self.queue.contradictions()?;
+        self.queue.contradictions(Self::codel())?;
         self.control.contradictions()?;
         if self.ap.is_empty() {
             return Err(ConfigError::NoAccessPoint);

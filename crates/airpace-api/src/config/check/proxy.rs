@@ -17,7 +17,7 @@ impl ProxyConfig {
         self.key_source()?;
         check_count(self.station.len())?;
         self.tun.contradictions()?;
-        self.queue.contradictions()?;
+        self.queue.contradictions(Self::codel())?;
         self.check_pacing()?;
         self.check_delay_target()?;
         if self.interactive_budget.is_some() && self.interactive.is_none() {
