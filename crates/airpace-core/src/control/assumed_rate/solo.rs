@@ -183,13 +183,15 @@ impl SoloDips {
         unseen: &[UnseenPart],
         packet_s: f64,
     ) -> bool {
+        // By errors of what is seen, nothing may be left for the mean packet, or less.
+        let is_told = packet_s > 0.0;
         if let Some(mut dip) = self.dip.take() {
             dip.slots.push(slot);
             if now < dip.until {
                 self.dip = Some(dip);
                 return false;
             }
-            if now <= dip.until + BROKEN_OFF {
+            if now <= dip.until + BROKEN_OFF && is_told {
                 let found = self.found(&dip, packet_s);
                 if dip.goes_on(now, &found) {
                     dip.until = now + STEP;
@@ -209,7 +211,7 @@ impl SoloDips {
             self.usual.push_back(slot);
         }
         let next = *self.next.get_or_insert(now + FIRST);
-        if now >= next && self.usual.len() >= USUAL_SLOTS.0 {
+        if now >= next && self.usual.len() >= USUAL_SLOTS.0 && is_told {
             self.begin(now, unseen, packet_s);
         }
         false
@@ -542,6 +544,22 @@ mod tests {
         cell.run(5);
         cell.solo.remove(station);
         assert_eq!(cell.solo.weight(station), 1.0);
+    }
+
+    #[test]
+    fn while_nothing_is_left_for_the_stations_nothing_is_learnt() {
+        let mut cell = Cell::new(&[27.0, 175.0]);
+        let dip = (0..100).find(|_| cell.run_slot().iter().any(|&part| part < 1.0));
+        assert!(dip.is_some());
+        for packet_s in [-1e-6, 0.0, f64::NAN] {
+            for _ in 0..30 {
+                cell.now += Duration::from_secs_f64(SLOT_S);
+                let slot = Slot::new(-1e-3, ROUND_S, &[]);
+                cell.solo.take(cell.now, slot, &[], packet_s);
+            }
+        }
+        let weights = [0, 1].map(|index| cell.solo.weight(StationId::from_index(index)));
+        assert_eq!(weights, [1.0, 1.0]);
     }
 
     #[test]
