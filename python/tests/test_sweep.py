@@ -135,7 +135,7 @@ def test_a_run_that_kills_its_workers_is_a_row_and_costs_no_other_run(tmp_path, 
     assert len(sweep.stations) == 11 * 2
 
 
-def test_only_a_run_that_was_alone_is_blamed_for_its_workers_death(monkeypatch):
+def test_only_a_run_that_was_alone_is_blamed_for_its_workers_death():
     # With two single runs handed out per worker, the one that waits dies with the one that kills.
     handout = _dispatch._Handout([str(number) for number in range(4)], Cluster(2))
     handed = handout.submit()

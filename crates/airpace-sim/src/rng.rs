@@ -57,6 +57,7 @@ impl Stream {
 
     /// Whether an event of probability `probability` happens. A probability of 0 draws nothing.
     #[must_use]
+    #[inline]
     pub fn happens(&mut self, probability: f64) -> bool {
         probability > 0.0 && self.unit() < probability
     }

@@ -347,8 +347,9 @@ impl Tally {
 #[derive(Clone, Debug)]
 pub(super) struct FrameMeter {
     gap: Duration,
-    /// Groups arrivals of which only the times are known, unless the gap alone does.
-    classifier: Option<TimestampClassifier>,
+    /// Groups arrivals of which only the times are known, unless the gap alone does. Boxed, because
+    /// it has 13 kB that most meters do not need.
+    classifier: Option<Box<TimestampClassifier>>,
     open: Option<OpenFrame>,
     /// First transmissions in the previous sample.
     previous: u32,
@@ -370,7 +371,7 @@ impl FrameMeter {
         let is_trained = config.grouping == Grouping::Trained;
         Self {
             gap: config.frame_gap,
-            classifier: is_trained.then(|| TimestampClassifier::new(Model::TRAINED)),
+            classifier: is_trained.then(|| Box::new(TimestampClassifier::new(Model::TRAINED))),
             open: None,
             previous: 0,
             tally: Tally::default(),
@@ -392,15 +393,14 @@ impl FrameMeter {
 
     pub(super) fn on_arrival(&mut self, arrival: &Arrival) {
         self.tally.active = true;
-        let starts_frame = self
-            .classifier
-            .as_mut()
-            .filter(|_| Key::of(&arrival.hints) == Key::Gap)
-            .map(|classifier| classifier.observe(arrival.at).starts_frame);
-        if !self
-            .open
-            .is_some_and(|frame| frame.takes(arrival, self.gap, starts_frame))
-        {
+        let starts_frame = match &mut self.classifier {
+            Some(classifier) if Key::of(&arrival.hints) == Key::Gap => {
+                Some(classifier.observe(arrival.at).starts_frame)
+            }
+            _ => None,
+        };
+        let open = self.open.as_ref();
+        if !open.is_some_and(|frame| frame.takes(arrival, self.gap, starts_frame)) {
             self.finish();
         }
         self.open

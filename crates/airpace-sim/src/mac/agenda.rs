@@ -49,7 +49,16 @@ pub(super) struct Beacons {
 
 impl<P: Packet + Clone> Mac<P> {
     /// Handles everything that is due up to and including `now`.
+    #[inline]
     pub(super) fn run_until(&mut self, now: Time) {
+        // Between two events come many packets.
+        if self.next.is_some_and(|next| next.0 <= now) {
+            self.run_due(now);
+        }
+    }
+
+    #[inline(never)]
+    fn run_due(&mut self, now: Time) {
         while let Some((at, event)) = self.next.filter(|next| next.0 <= now) {
             match event {
                 Event::Step(index) => self.step(index, at),

@@ -89,14 +89,14 @@ impl<P: Packet + Clone> Mac<P> {
         let (unsent, was_asking) = path.take_unsent(id);
         for flight in unsent {
             let window = &mut path.lane_mut(id).window;
-            let tell = |fate| outputs.push(fate);
+            let mut tell = |fate| outputs.push(fate);
             settled += window
-                .settle(flight.built.number, false, &none, tell)
+                .settle(flight.built.number, false, &none, &mut tell)
                 .packets;
             path.complete(id, self.rules.estimate(&flight.built));
         }
         let window = &mut path.lane_mut(id).window;
-        settled += window.abandon(|fate| outputs.push(fate));
+        settled += window.abandon(&mut |fate| outputs.push(fate));
         path.settled(id, settled);
         if was_asking {
             paths.served(function.category, id, true);

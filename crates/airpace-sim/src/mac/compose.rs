@@ -135,11 +135,12 @@ impl<P: Packet + Clone> Mac<P> {
     }
 
     /// A packet has come: composes what the hardware's queue has room for.
+    #[inline]
     pub(super) fn compose_for_arrival(&mut self, function: AccessFunctionId, at: Time) {
         let path = &self.radios[function.radio.index()].paths[function.category];
         if path.passes_over() && path.has_qdisc() {
             self.give_one_by_one(function, at);
-        } else {
+        } else if path.may_want_aggregate() {
             self.compose_ahead(function, at);
         }
     }

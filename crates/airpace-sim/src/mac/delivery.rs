@@ -4,13 +4,15 @@
 use super::exchange::{Exchange, Work};
 use super::field::{Field, MpduClock, Wanted};
 use super::flight::Flight;
+use super::group::GroupReception;
 use super::link::Link;
-use super::window::{Fate, TryLimit};
+use super::window::{Fate, Reception, Tell, TryLimit};
 use super::{DropReason, FrameRecord, Mac, Mpdu, Output, RadioId};
 use airpace_core::packet::Packet;
 use airpace_core::phy::AccessCategory;
 use airpace_units::Time;
 use core::time::Duration;
+use std::collections::VecDeque;
 
 /// How an exchange ended.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +56,72 @@ pub(super) struct Address {
     pub(super) from: RadioId,
     pub(super) to: RadioId,
     pub(super) category: AccessCategory,
+}
+
+impl Address {
+    fn mpdu(self, reception: Reception) -> Mpdu {
+        let Self { from, to, category } = self;
+        Mpdu {
+            from,
+            to,
+            category,
+            ampdu: reception.ampdu,
+            sequence: reception.sequence,
+            retry: reception.retry,
+        }
+    }
+}
+
+/// Tells the caller of packets: once each, or, if they were for a group, of the copy of each member.
+struct Told<'t, P> {
+    at: Time,
+    address: Address,
+    group: Option<&'t GroupReception>,
+    outputs: &'t mut VecDeque<Output<P>>,
+}
+
+impl<P: Clone> Told<'_, P> {
+    #[cold]
+    #[inline(never)]
+    fn tell_of_group(&mut self, group: &GroupReception, fate: Fate<P>) {
+        fate.tell_of_group(self.at, self.address, group, self.outputs);
+    }
+}
+
+impl<P: Clone> Tell<P> for Told<'_, P> {
+    #[inline]
+    fn heard(&mut self, packet: &P, reception: Reception) {
+        let Some(group) = self.group else {
+            return self.outputs.push_back(Output::Heard {
+                mpdu: self.address.mpdu(reception),
+                packet: packet.clone(),
+            });
+        };
+        let packet = packet.clone();
+        self.tell_of_group(group, Fate::Heard { packet, reception });
+    }
+
+    #[inline]
+    fn released(&mut self, packet: P, reception: Reception) {
+        match self.group {
+            None => self.outputs.push_back(Output::Delivered {
+                at: self.at,
+                mpdu: self.address.mpdu(reception),
+                packet,
+            }),
+            Some(group) => self.tell_of_group(group, Fate::Released { packet, reception }),
+        }
+    }
+
+    #[inline]
+    fn given_up(&mut self, packet: P) {
+        match self.group {
+            None => self
+                .outputs
+                .push_back(Fate::GivenUp { packet }.output(self.at, self.address)),
+            Some(group) => self.tell_of_group(group, Fate::GivenUp { packet }),
+        }
+    }
 }
 
 /// A data frame that others overlap, as its receiver gets it.
@@ -107,19 +175,26 @@ impl<P: Packet + Clone> Mac<P> {
             category: record.category,
         };
         let group = self.group.of(link);
-        let mut tell = |fate: Fate<P>| fate.tell(at, address, group, outputs);
+        let mut tell = Told {
+            at,
+            address,
+            group,
+            outputs,
+        };
         link.receive(exchange.begun, flight.built.rate);
         let field = self.air.field.as_deref_mut();
         let mut overlapped = field.and_then(|field| Overlapped::of(field, exchange, flight, link));
-        let lost = |bytes| match &mut overlapped {
-            _ if !clean => true,
-            Some(overlapped) => overlapped.loses(link, bytes),
-            None => link.loses(bytes),
+        let (number, ampdu, rules) = (flight.built.number, record.ampdu, &self.rules);
+        let window = &mut lane.window;
+        // What loses MPDUs is decided once for all of them.
+        let decoded = match &mut overlapped {
+            _ if !clean => window.receive(number, ampdu, rules, |_| true, &mut tell),
+            Some(overlapped) => {
+                let lost = |bytes| overlapped.loses(link, bytes);
+                window.receive(number, ampdu, rules, lost, &mut tell)
+            }
+            None => window.receive(number, ampdu, rules, |bytes| link.loses(bytes), &mut tell),
         };
-        let number = flight.built.number;
-        let decoded = lane
-            .window
-            .receive(number, record.ampdu, &self.rules, lost, &mut tell);
         if !self.air.is_shared_by_all() {
             // With one view the exchange is concluded now, which hands the packets over too.
             lane.window.release(&mut tell);
@@ -171,7 +246,12 @@ impl<P: Packet + Clone> Mac<P> {
         };
         let outputs = &mut self.outputs;
         let group = self.group.of(link);
-        let tell = |fate: Fate<P>| fate.tell(known, address, group, outputs);
+        let mut tell = Told {
+            at: known,
+            address,
+            group,
+            outputs,
+        };
         // A group-addressed frame has one try.
         let tries = TryLimit {
             limit: if link.group {
@@ -182,7 +262,7 @@ impl<P: Packet + Clone> Mac<P> {
             counts_answered: link.group || !self.rules.endless_retries,
         };
         let window = &mut path.lane_mut(flight.lane).window;
-        let settled = window.settle(flight.built.number, answered, &tries, tell);
+        let settled = window.settle(flight.built.number, answered, &tries, &mut tell);
         path.settled(flight.lane, settled.packets);
         link.adaptation.on_result(at, &flight.result(settled.acked));
         let spent = if answered {
@@ -191,6 +271,9 @@ impl<P: Packet + Clone> Mac<P> {
         } else {
             self.count_unanswered(flight.link)
         };
+        if spent && !is_sent {
+            self.radios[function.radio.index()].paths[function.category].charge_given_up(flight);
+        }
         let done = answered || spent;
         self.end_service(flight, at, known, done);
         // A TXOP goes on after an answer only; the recovery of a failed exchange within its TXOP is
@@ -234,26 +317,12 @@ impl<P> Fate<P> {
         let Address { from, to, category } = address;
         match self {
             Self::Heard { packet, reception } => Output::Heard {
-                mpdu: Mpdu {
-                    from,
-                    to,
-                    category,
-                    ampdu: reception.ampdu,
-                    sequence: reception.sequence,
-                    retry: reception.retry,
-                },
+                mpdu: address.mpdu(reception),
                 packet,
             },
             Self::Released { packet, reception } => Output::Delivered {
                 at,
-                mpdu: Mpdu {
-                    from,
-                    to,
-                    category,
-                    ampdu: reception.ampdu,
-                    sequence: reception.sequence,
-                    retry: reception.retry,
-                },
+                mpdu: address.mpdu(reception),
                 packet,
             },
             Self::GivenUp { packet } => Output::Dropped {

@@ -10,6 +10,7 @@ use airpace_units::Time;
 
 impl<P: Packet + Clone> Mac<P> {
     /// `from` is given a packet for `to`.
+    #[inline(always)]
     pub(super) fn send(&mut self, now: Time, from: RadioId, to: RadioId, packet: P) {
         let radio = self.radios.get(from.index());
         let Some((radio, peer)) = radio.and_then(|radio| Some((radio, radio.peer(to)?))) else {
@@ -54,9 +55,30 @@ impl<P: Packet + Clone> Mac<P> {
 
     /// Reports the packets that the queues of an access function have dropped, and packets of any
     /// link and category that the shared flow queues have dropped.
+    #[inline]
     pub(super) fn report_drops(&mut self, at: Time, function: AccessFunctionId) {
+        let paths = &self.radios[function.radio.index()].paths;
+        if paths.has_drops(function.category) {
+            self.report_each_drop(at, function);
+        }
+    }
+
+    #[inline(never)]
+    fn report_each_drop(&mut self, at: Time, function: AccessFunctionId) {
+        let category = function.category;
         let paths = &mut self.radios[function.radio.index()].paths;
-        while let Some(drop) = paths.poll_drop(function.category) {
+        while let Some((lane, Dropped { reason, packet })) = paths[category].poll_drop() {
+            let link = &self.links[paths[category].lane(lane).link.index()];
+            self.outputs.push_back(Output::Dropped {
+                at,
+                from: link.from,
+                to: link.to,
+                category,
+                reason: DropReason::Queue(reason),
+                packet,
+            });
+        }
+        while let Some(drop) = paths.poll_flow_drop() {
             let LaneDrop {
                 category,
                 link,

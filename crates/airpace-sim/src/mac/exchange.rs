@@ -159,24 +159,25 @@ impl<P: Packet + Clone> Mac<P> {
     /// Whatever the exchange at `index` is about to do happens.
     pub(super) fn step(&mut self, index: usize, at: Time) {
         let exchange = self.exchanges.swap_remove(index);
-        match exchange.work {
-            Work::Beacon(radio) => {
+        // By reference: a flight is longer than many a step takes to move it.
+        match &exchange.work {
+            &Work::Beacon(radio) => {
                 // Beacons are airtime alone: it does not matter who receives them.
                 let clean = self.end_ppdu(&exchange, Duration::ZERO, self.air.neighbour_view());
                 self.note_beacon(&exchange, radio, clean);
                 self.tell_listeners(&exchange, radio, ManagementKind::Beacon);
             }
-            Work::Neighbour(number) => self.end_neighbour(&exchange, number),
-            Work::Begins(ppdu, flight) => self.begin_ppdu(ppdu, flight, at),
-            Work::Ends(Ppdu::Rts, flight) => self.end_rts(&exchange, flight),
-            Work::Ends(Ppdu::Cts, flight) => self.end_cts(&exchange, flight),
-            Work::Ends(Ppdu::Data, flight) => self.end_data(&exchange, &flight),
-            Work::Ends(Ppdu::Request, flight) => self.end_request(&exchange, &flight),
-            Work::Ends(Ppdu::Answer, flight) => self.end_answer(&exchange, &flight),
-            Work::NextBegins(flight) => self.continue_txop(&flight, at),
-            Work::Management(radio) => self.end_management(&exchange, radio),
-            Work::ManagementAckBegins { from, by } => self.begin_management_ack(from, by, at),
-            Work::ManagementAck { from, .. } => self.end_management_ack(&exchange, from),
+            &Work::Neighbour(number) => self.end_neighbour(&exchange, number),
+            Work::Begins(ppdu, flight) => self.begin_ppdu(*ppdu, *flight, at),
+            Work::Ends(Ppdu::Rts, flight) => self.end_rts(&exchange, *flight),
+            Work::Ends(Ppdu::Cts, flight) => self.end_cts(&exchange, *flight),
+            Work::Ends(Ppdu::Data, flight) => self.end_data(&exchange, flight),
+            Work::Ends(Ppdu::Request, flight) => self.end_request(&exchange, flight),
+            Work::Ends(Ppdu::Answer, flight) => self.end_answer(&exchange, flight),
+            Work::NextBegins(flight) => self.continue_txop(flight, at),
+            &Work::Management(radio) => self.end_management(&exchange, radio),
+            &Work::ManagementAckBegins { from, by } => self.begin_management_ack(from, by, at),
+            &Work::ManagementAck { from, .. } => self.end_management_ack(&exchange, from),
         }
     }
 
@@ -278,7 +279,7 @@ impl<P: Packet + Clone> Mac<P> {
         let path = &mut self.radios[flight.function.radio.index()].paths[flight.function.category];
         let window = &mut path.lane_mut(flight.lane).window;
         window.withhold(flight.built.number);
-        path.charge(flight.lane, airtime);
+        path.charge_withheld(flight.lane, airtime);
     }
 
     fn end_data(&mut self, exchange: &Exchange, flight: &Flight) {

@@ -65,17 +65,14 @@ impl<P: Packet + Clone> Mac<P> {
 }
 
 impl<P: Clone> Fate<P> {
-    /// Tells the caller of a packet: once, or, if it was for a group, of the copy of each member.
-    pub(super) fn tell(
+    /// Tells the caller of the copy of each member.
+    pub(super) fn tell_of_group(
         self,
         at: Time,
         address: Address,
-        group: Option<&GroupReception>,
+        group: &GroupReception,
         outputs: &mut VecDeque<Output<P>>,
     ) {
-        let Some(group) = group else {
-            return outputs.push_back(self.output(at, address));
-        };
         for &to in &group.received {
             let copy = match &self {
                 Self::Heard { packet, reception } => Self::Heard {

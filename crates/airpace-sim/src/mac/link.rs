@@ -221,6 +221,7 @@ impl Link {
     }
 
     /// Whether an MPDU of `bytes` of that frame is lost.
+    #[inline]
     pub(super) fn loses(&mut self, bytes: u32) -> bool {
         let probability = match (&self.quality, &mut self.hazard) {
             (Quality::Loss(probability), _) => *probability,

@@ -289,7 +289,15 @@ impl<P: Packet + Clone> Mac<P> {
         }
     }
 
+    /// The same as [`Mac::handle`] with [`Input::Send`].
+    #[inline(always)]
+    pub(crate) fn handle_packet(&mut self, now: Time, from: RadioId, to: RadioId, packet: P) {
+        self.run_until(now);
+        self.send(now, from, to, packet);
+    }
+
     /// The next thing that has happened; `None` when all have been told.
+    #[inline]
     pub fn poll(&mut self) -> Option<Output<P>> {
         self.outputs.pop_front()
     }

@@ -53,6 +53,34 @@ pub(super) enum Fate<P> {
     GivenUp { packet: P },
 }
 
+/// What learns of the fates of packets. It has a method for each, because a [`Fate`] that is put
+/// together here and taken apart there moves its packet twice.
+pub(super) trait Tell<P> {
+    /// See [`Fate::Heard`].
+    fn heard(&mut self, packet: &P, reception: Reception);
+
+    /// See [`Fate::Released`].
+    fn released(&mut self, packet: P, reception: Reception);
+
+    /// See [`Fate::GivenUp`].
+    fn given_up(&mut self, packet: P);
+}
+
+impl<P: Clone, F: FnMut(Fate<P>)> Tell<P> for F {
+    fn heard(&mut self, packet: &P, reception: Reception) {
+        let packet = packet.clone();
+        self(Fate::Heard { packet, reception });
+    }
+
+    fn released(&mut self, packet: P, reception: Reception) {
+        self(Fate::Released { packet, reception });
+    }
+
+    fn given_up(&mut self, packet: P) {
+        self(Fate::GivenUp { packet });
+    }
+}
+
 /// How an MPDU was decoded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reception {
@@ -222,7 +250,7 @@ impl<P: Packet + Clone> Window<P> {
         ampdu: u32,
         rules: &Rules,
         mut lost: impl FnMut(u32) -> bool,
-        mut tell: impl FnMut(Fate<P>),
+        tell: &mut impl Tell<P>,
     ) -> u16 {
         // `more_index` counts the packets in `more` that belong to the entries so far.
         let (mut decoded, mut more_index) = (0, 0);
@@ -261,15 +289,13 @@ impl<P: Packet + Clone> Window<P> {
                 .chain(self.more.iter().skip(first).take(more_index - first));
             if rules.monitor {
                 for packet in carried.clone() {
-                    let packet = packet.clone();
-                    tell(Fate::Heard { packet, reception });
+                    tell.heard(packet, reception);
                 }
             }
             if !rules.in_order && !again {
                 self.in_flight -= usize::from(entry.packets);
                 for packet in carried {
-                    let packet = packet.clone();
-                    tell(Fate::Released { packet, reception });
+                    tell.released(packet.clone(), reception);
                 }
                 entry.handed = true;
             }
@@ -297,11 +323,11 @@ impl<P: Packet + Clone> Window<P> {
         frame: u8,
         answered: bool,
         tries: &TryLimit,
-        mut tell: impl FnMut(Fate<P>),
+        tell: &mut impl Tell<P>,
     ) -> Settled {
         let mut settled = Settled::default();
         if answered {
-            self.settle_head(frame, &mut settled, &mut tell);
+            self.settle_head(frame, &mut settled, tell);
         }
         for entry in self
             .entries
@@ -321,34 +347,37 @@ impl<P: Packet + Clone> Window<P> {
                 self.due += 1;
             }
         }
-        self.release(&mut tell);
+        self.release(tell);
         settled
     }
 
     /// Settles the MPDUs at the head that were received, hold one packet each and were not handed
     /// over: nearly all MPDUs, so this is the fast path of [`Window::settle`].
-    fn settle_head(&mut self, frame: u8, settled: &mut Settled, tell: &mut impl FnMut(Fate<P>)) {
+    fn settle_head(&mut self, frame: u8, settled: &mut Settled, tell: &mut impl Tell<P>) {
         if self.released > 0 {
             return;
         }
-        while let Some(entry) = self.entries.front_mut() {
-            let plain = entry.packets == 1 && !entry.handed;
-            if entry.state != SenderState::Framed(frame) || !entry.received || !plain {
+        let is_plain = |entry: &Entry<P>| {
+            entry.state == SenderState::Framed(frame)
+                && entry.received
+                && entry.packets == 1
+                && !entry.handed
+        };
+        while self.entries.front().is_some_and(is_plain) {
+            let Some(entry) = self.entries.pop_front() else {
                 break;
-            }
+            };
             let reception = Reception {
                 sequence: sequence_number(self.head),
                 ampdu: entry.ampdu,
                 retry: entry.retried,
             };
-            let packet = entry.packet.take();
-            self.entries.pop_front();
             self.head += 1;
             settled.acked += 1;
             settled.packets += 1;
             self.in_flight -= 1;
-            if let Some(packet) = packet {
-                tell(Fate::Released { packet, reception });
+            if let Some(packet) = entry.packet {
+                tell.released(packet, reception);
             }
         }
     }
@@ -356,7 +385,7 @@ impl<P: Packet + Clone> Window<P> {
     /// The association with the receiver is over: gives up what is in no frame, and what is in one
     /// when that has ended. Returns the packets with which the sender is done. If nothing is left
     /// sequence numbers begin anew.
-    pub(super) fn abandon(&mut self, tell: impl FnMut(Fate<P>)) -> usize {
+    pub(super) fn abandon(&mut self, tell: &mut impl Tell<P>) -> usize {
         let mut packets = 0;
         for entry in &mut self.entries {
             match entry.state {
@@ -378,7 +407,7 @@ impl<P: Packet + Clone> Window<P> {
 
     /// Hands over what is in order at the receiver, reports what its sender has given up, and
     /// forgets MPDUs with which both are done.
-    pub(super) fn release(&mut self, mut tell: impl FnMut(Fate<P>)) {
+    pub(super) fn release(&mut self, tell: &mut impl Tell<P>) {
         loop {
             // Both ends are done with the head, mostly at the same time.
             while self.released > 0
@@ -412,11 +441,11 @@ impl<P: Packet + Clone> Window<P> {
             }
             let packets = entry.packet.take().into_iter().chain(more);
             for packet in packets.filter(|_| !handed) {
-                tell(if received {
-                    Fate::Released { packet, reception }
+                if received {
+                    tell.released(packet, reception);
                 } else {
-                    Fate::GivenUp { packet }
-                });
+                    tell.given_up(packet);
+                }
             }
         }
     }

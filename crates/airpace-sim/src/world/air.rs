@@ -72,6 +72,14 @@ impl Channel {
         self.due = self.mac.deadline();
     }
 
+    /// Hands a packet to the MAC; the same as [`Input::Send`], which would move the packet once
+    /// more.
+    #[inline(always)]
+    pub(super) fn send(&mut self, now: Time, from: RadioId, to: RadioId, packet: Parcel) {
+        self.mac.handle_packet(now, from, to, packet);
+        self.due = self.mac.deadline();
+    }
+
     /// Notes that the statistics begin at `begin`.
     pub(super) fn begin_statistics(&mut self, begin: Time) {
         self.busy_before = Some(self.busy(begin));

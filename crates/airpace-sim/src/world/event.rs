@@ -85,6 +85,7 @@ impl Agenda {
     }
 
     /// Removes the entry that was taken, if no successor has replaced it.
+    #[inline]
     fn settle(&mut self) {
         if core::mem::take(&mut self.taken) {
             self.heap.pop();
@@ -134,6 +135,7 @@ pub(super) struct Alarm {
 
 impl Alarm {
     /// Ensures that an event comes at `due` or earlier.
+    #[inline]
     pub(super) fn set(&mut self, agenda: &mut Agenda, due: Option<Time>, class: Class, index: u32) {
         let Some(at) = due else { return };
         if self.scheduled.is_none_or(|scheduled| at < scheduled) {
@@ -144,6 +146,7 @@ impl Alarm {
 
     /// Notes that an event of this alarm has come at `now`; returns whether it is the earliest one
     /// set. Others were superseded by an earlier setting.
+    #[inline]
     pub(super) fn ring(&mut self, now: Time) -> bool {
         let valid = self.scheduled == Some(now);
         if valid {

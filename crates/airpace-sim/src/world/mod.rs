@@ -169,9 +169,11 @@ impl World {
         loop {
             let frame = self.next_frame();
             let event = self.agenda.next();
-            let next = event.into_iter().chain(frame.map(|(due, _)| due)).min();
-            if !self.begun && next.is_none_or(|next| next > self.begin) && until >= self.begin {
-                self.begin_statistics();
+            if !self.begun && until >= self.begin {
+                let next = event.into_iter().chain(frame.map(|(due, _)| due)).min();
+                if next.is_none_or(|next| next > self.begin) {
+                    self.begin_statistics();
+                }
             }
             // At one instant events go before frames: a packet that reaches an access point at the
             // very moment at which a frame starts can still go with it.
@@ -282,6 +284,7 @@ impl World {
     }
 
     /// Whether a packet goes to all stations of an access point.
+    #[inline]
     fn is_multicast(&self, parcel: &Parcel) -> bool {
         if !self.has_multicast {
             return false;
@@ -316,14 +319,10 @@ impl World {
             .map(RadioId::from_index)
             .unwrap_or_default();
         parcel.queued = self.now;
-        let input = Input::Send {
-            from: radio,
-            to: radio,
-            packet: parcel,
-        };
-        channel.handle(self.now, input);
+        channel.send(self.now, radio, radio, parcel);
     }
 
+    #[inline]
     fn on_output(&mut self, index: usize, output: Output<Parcel>) {
         let channel = &mut self.channels[index];
         match output {
@@ -365,21 +364,18 @@ impl World {
                     }
                 }
             }
-            Output::Delivered {
-                at,
-                mpdu,
-                mut packet,
-            } => {
-                self.leave_source(&mut packet);
+            Output::Delivered { at, mpdu, packet } => {
+                if packet.at_source {
+                    self.tell_left_source(packet.flow as usize);
+                }
                 let channel = &mut self.channels[index];
                 if at >= self.begin {
-                    let wait = at.saturating_since(packet.queued);
-                    channel.links.on_delivered(mpdu.from, mpdu.to, wait);
+                    let queued = packet.queued;
+                    channel.links.on_delivered(mpdu.from, mpdu.to, queued, at);
                 }
                 let [from, node] = [mpdu.from, mpdu.to].map(|radio| channel.nodes[radio.index()]);
                 if self.is_multicast(&packet) {
-                    self.count_copy(&packet);
-                    return self.arrive(packet);
+                    return self.deliver_copy(packet);
                 }
                 self.count_uplink(from, packet.bytes);
                 self.deliver(node, packet);
@@ -394,6 +390,14 @@ impl World {
         }
     }
 
+    /// A copy of a multicast packet has reached a station.
+    #[cold]
+    #[inline(never)]
+    fn deliver_copy(&mut self, packet: Parcel) {
+        self.count_copy(&packet);
+        self.arrive(packet);
+    }
+
     /// Tells the proxy of a packet that a station has sent over the air. It comes to the proxy, at
     /// the latest after the wires behind the access point.
     fn count_uplink(&mut self, from: NodeId, bytes: u32) {
@@ -405,6 +409,8 @@ impl World {
     /// Handles a packet that has reached `node`.
     fn deliver(&mut self, node: NodeId, mut parcel: Parcel) {
         if parcel.to != node {
+            // Its flow was told if it wanted to be.
+            parcel.at_source = false;
             return self.forward(node, parcel);
         }
         if let Some(tunnel) = parcel.tunnel.take() {
@@ -428,6 +434,7 @@ impl World {
     }
 
     /// A packet has arrived at the end of its flow.
+    #[inline(always)]
     fn arrive(&mut self, parcel: Parcel) {
         self.totals.delivered += 1;
         let index = parcel.flow as usize;
@@ -463,12 +470,7 @@ impl World {
         match self.routes.next(node, parcel.to) {
             Some(Hop::Radio { channel, from, to }) => {
                 parcel.queued = self.now;
-                let input = Input::Send {
-                    from,
-                    to,
-                    packet: parcel,
-                };
-                self.channels[channel as usize].handle(self.now, input);
+                self.channels[channel as usize].send(self.now, from, to, parcel);
             }
             Some(Hop::Wire { wire, forward }) => {
                 self.leave_source(&mut parcel);
@@ -500,19 +502,26 @@ impl World {
     }
 
     /// Tells the flow of a packet that it has left its source's radio, if the flow wants to know.
+    #[inline]
     fn leave_source(&mut self, parcel: &mut Parcel) {
         if core::mem::take(&mut parcel.at_source) {
-            let index = parcel.flow as usize;
-            if self.flows[index].on_left_source() {
-                self.wake(index);
-            }
+            self.tell_left_source(parcel.flow as usize);
+        }
+    }
+
+    #[inline(never)]
+    fn tell_left_source(&mut self, index: usize) {
+        if self.flows[index].on_left_source() {
+            self.wake(index);
         }
     }
 
     /// Counts a packet as lost, and tells its flow.
-    fn lose(&mut self, loss: Loss, mut parcel: Parcel) {
+    fn lose(&mut self, loss: Loss, parcel: Parcel) {
         let at_source = parcel.at_source;
-        self.leave_source(&mut parcel);
+        if at_source {
+            self.tell_left_source(parcel.flow as usize);
+        }
         if matches!(parcel.payload, Payload::Report(_)) {
             self.totals.reports_dropped += 1;
             return;

@@ -193,6 +193,7 @@ impl PassingRecord {
 
 impl World {
     /// Records the control frames and beacons that have left the air of a channel.
+    #[inline]
     pub(super) fn record_controls(&mut self, index: usize) {
         while let Some(record) = self.channels[index].mac.poll_control() {
             if record.end >= self.begin {
@@ -203,6 +204,7 @@ impl World {
     }
 
     /// Records the arrival of a packet, as far as the configuration asks for it.
+    #[inline]
     pub(super) fn record_arrival(&mut self, parcel: &Parcel) {
         if let Some(slots) = &mut self.slots {
             slots.on_received(self.now, parcel);

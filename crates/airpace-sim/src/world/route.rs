@@ -227,6 +227,7 @@ impl Routes {
     }
 
     /// The next hop from `at` to `to`; `None` if there is no path, or if they are the same.
+    #[inline]
     pub(super) fn next(&self, at: NodeId, to: NodeId) -> Option<Hop> {
         if !self.configured.is_empty()
             && let Some(&hop) = self.configured.get(&(at, to))

@@ -168,10 +168,11 @@ pub struct FlowCounts {
 }
 
 impl DirectionCounts {
+    #[inline]
     pub(super) fn on_received(&mut self, now: Time, parcel: &Parcel) {
         self.received += 1;
         self.received_bytes += u64::from(parcel.bytes());
-        self.delay.record(now.saturating_since(parcel.sent));
+        self.delay.record_since(parcel.sent, now);
     }
 
     /// Adds another count.
@@ -335,6 +336,7 @@ impl Links {
     }
 
     /// Index of the link between two radios.
+    #[inline]
     fn of(&self, from: RadioId, to: RadioId) -> Option<usize> {
         let number = self.rows.get(from.index())?.get(to.index())?;
         Some(*number as usize)
@@ -360,11 +362,13 @@ impl Links {
         }
     }
 
-    /// Records the time that a delivered packet spent on a link, from its arrival at the sender's
-    /// queue to the end of the frame that delivered it.
-    pub(super) fn on_delivered(&mut self, from: RadioId, to: RadioId, wait: Duration) {
+    /// Records the time that a delivered packet spent on a link, from `queued`, its arrival at the
+    /// sender's queue, to the end of the frame that delivered it at `at`.
+    #[inline]
+    pub(super) fn on_delivered(&mut self, from: RadioId, to: RadioId, queued: Time, at: Time) {
         if let Some(link) = self.of(from, to) {
-            self.links[link].wait.get_or_insert_default().record(wait);
+            let wait = self.links[link].wait.get_or_insert_default();
+            wait.record_since(queued, at);
         }
     }
 

@@ -1,4 +1,13 @@
-//! The weighted median.
+//! Medians.
+
+/// The lower and the upper of the values in the middle, which are one if their number is odd; `None` without
+/// any.
+pub(super) fn medians(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    let mut sorted: Vec<f64> = values.collect();
+    sorted.sort_by(f64::total_cmp);
+    let upper = *sorted.get(sorted.len() / 2)?;
+    Some((sorted[(sorted.len() - 1) / 2], upper))
+}
 
 /// The smallest value at which half of the total weight is reached, of pairs of a value and its weight;
 /// `None` without any.

@@ -13,6 +13,7 @@
 
 mod alike;
 mod beside;
+mod dip;
 mod foreign;
 mod intercept;
 mod median;
@@ -22,8 +23,8 @@ mod steady;
 #[cfg(test)]
 mod tests;
 mod transits;
+mod unseen;
 
-use super::roster::packet_airtime_s;
 use super::sample::Sample;
 use super::{AirEstimate, BacklogChange, Diagnostics, LawConfig, RateController};
 use crate::report::{Allocation, SlotReport};
@@ -32,16 +33,11 @@ use beside::{beside_known, drawn_to_known};
 use core::time::Duration;
 use foreign::Foreign;
 use intercept::{Line, intercept};
-use remainder::Remainder;
-use round::{DEFAULT_BYTES, FrameMeans, Others, RoundPart, UnseenPart};
+use remainder::{Remainder, Told};
+use round::{FrameMeans, Others, RoundPart};
 use steady::{Observed, Ratio, steady};
 use transits::Transits;
 
-/// Median wait in seconds from which a station of which only the waiting times are known gets less.
-const LONG_WAIT_S: f64 = 0.008;
-/// Factors of its assumed rate per slot then, and while its packets do not wait.
-const WAITING_FALL: f64 = 0.8;
-const IDLE_RISE: f64 = 1.5;
 /// Factor by which the rate of an agent's station rises per slot while its frames carry one packet
 /// each although more wait.
 const UNAGGREGATED_RISE: f64 = 2.0;
@@ -63,19 +59,6 @@ const UPLOAD_BYTES_PER_S: f64 = 125_000.0;
 /// Answers per second of a station whose packets pass unseen from which these take a share of the air:
 /// more than pings and idle connections have.
 const BYPASSED_ANSWERS_PER_S: f64 = 30.0;
-/// Part of the way that the airtime per packet of a station whose frames no sensor sees goes per slot
-/// towards what the others leave of the round.
-const UNSEEN_GAIN: f64 = 0.2;
-/// Largest rate assumed for a station whose frames no sensor sees, as a multiple of what was last known of
-/// it. Unlike a rate that frames show, nothing would correct one that is too high, and those that are
-/// seen would pay for it.
-const UNSEEN_OVER_KNOWN: f64 = 1.25;
-/// Factor per slot on that: the station may have come closer. In slots of 100 ms a tenfold rate is
-/// allowed after 80 s.
-const KNOWN_RISE: f64 = 1.003;
-/// Largest rate assumed for one of which nothing is known, unless a station that is seen is faster: HE
-/// MCS 11 at 160 MHz, two streams, as the fastest phones and laptops have.
-const UNSEEN_MOST_BPS: f64 = 2.402e9;
 /// Rate assumed for a new station: 65 Mbit/s, one stream at 20 MHz.
 const FIRST_BPS: f64 = 65e6;
 /// Smallest and largest assumed rate: HT MCS 0 at 20 MHz, and HE MCS 11 with four streams at 160
@@ -95,6 +78,7 @@ pub struct AssumeRates {
     remainder: Remainder,
     /// The reports of the current slot with assumed rates filled in; kept for its capacity.
     reports: Vec<SlotReport>,
+    allocations: Vec<Allocation>,
 }
 
 /// What is assumed of one station.
@@ -106,29 +90,16 @@ struct Assumed {
     known_bps: Option<f64>,
     /// What a box has observed of its frames so far.
     observed: Option<FrameMeans>,
+    /// Whether it is sent less in a dip.
+    is_dipped: bool,
+    /// When its frames were seen last.
+    seen_at: Option<Time>,
     /// How long its frames took in the last slots.
     transits: Transits,
     /// How its transits depend on the level.
     line: Line,
     /// Its airtime per bit over many frames.
     ratio: Ratio,
-}
-
-impl Assumed {
-    /// Largest rate to assume in a slot in which no sensor sees the station. `fastest_bps` is the rate of
-    /// the fastest station that is seen.
-    fn most_unseen_bps(&mut self, fastest_bps: Option<f64>) -> f64 {
-        let Some(fastest_bps) = fastest_bps else {
-            // No station is seen that could lose airtime to it.
-            return RANGE_BPS.1;
-        };
-        let usual_bps = fastest_bps.max(UNSEEN_MOST_BPS);
-        let most_bps = self.known_bps.as_mut().map_or(usual_bps, |known_bps| {
-            *known_bps = (*known_bps * KNOWN_RISE).min(RANGE_BPS.1);
-            usual_bps.min(UNSEEN_OVER_KNOWN * *known_bps)
-        });
-        most_bps.clamp(RANGE_BPS.0, RANGE_BPS.1)
-    }
 }
 
 impl AssumeRates {
@@ -144,6 +115,7 @@ impl AssumeRates {
             foreign: Foreign::default(),
             remainder: Remainder::default(),
             reports: Vec::new(),
+            allocations: Vec::new(),
         }
     }
 
@@ -156,6 +128,8 @@ impl AssumeRates {
                     bps: FIRST_BPS,
                     known_bps: None,
                     observed: None,
+                    is_dipped: false,
+                    seen_at: None,
                     transits: Transits::default(),
                     line: Line::default(),
                     ratio: Ratio::default(),
@@ -168,8 +142,9 @@ impl AssumeRates {
 
     /// Updates the assumed rates of the stations whose frames this slot's reports tell of. Returns the
     /// airtime per packet to those whose frames no sensor sees, seconds, if the round tells it.
-    fn learn(&mut self) -> Option<f64> {
+    fn learn(&mut self, now: Time) -> Option<Told> {
         let mut parts: Vec<RoundPart> = self.reports.iter().filter_map(RoundPart::of).collect();
+        let alone = parts.clone();
         for part in parts.iter_mut().filter(|part| part.is_observed()) {
             let assumed = self.assumed(part.station);
             if let Some(transit) = part.frame.transit {
@@ -182,9 +157,10 @@ impl AssumeRates {
                 None => part.frame,
             };
             assumed.observed = Some(means);
+            assumed.seen_at = Some(now);
             part.frame = means;
         }
-        let unseen = self.unseen();
+        let unseen = self.unseen(now);
         let others = Others {
             unseen: &unseen,
             has_upload: self.has_upload(),
@@ -235,8 +211,7 @@ impl AssumeRates {
                 assumed.bps = (assumed.bps * UNAGGREGATED_RISE).min(RANGE_BPS.1);
             }
         }
-        let of_slot = round::unseen_packet_s(&parts, &others, self.overhead_s, self.common_s)?;
-        Some(self.remainder.add(of_slot))
+        self.remaining(now, &parts, alone, &others)
     }
 
     /// Lets the ratios between the airtimes per packet change slowly, and corrects those of the stations
@@ -301,91 +276,6 @@ impl AssumeRates {
             .sum();
         uploads > UPLOAD_BYTES_PER_S
     }
-
-    /// What is sent to stations whose frames no sensor sees.
-    fn unseen(&mut self) -> Vec<UnseenPart> {
-        let mut unseen = Vec::new();
-        for idx in 0..self.reports.len() {
-            let Some(sample) = Sample::read(&self.reports[idx]) else {
-                continue;
-            };
-            if let Some(pps) = sample.sent_pps.filter(|_| sample.is_unseen()) {
-                let bps = self.assumed(self.reports[idx].station).bps;
-                let packet_bytes = sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
-                unseen.push(UnseenPart {
-                    pps,
-                    packet_s: packet_airtime_s(packet_bytes, bps),
-                    uplink_per_s: sample.uplink_frames_per_s,
-                });
-            }
-        }
-        unseen
-    }
-
-    /// The rate of the fastest station whose frames are seen, known or assumed; `None` without one.
-    fn fastest_bps(&mut self) -> Option<f64> {
-        let mut fastest_bps = None;
-        for idx in 0..self.reports.len() {
-            let report = &self.reports[idx];
-            if report.frames > 0 {
-                let (known_bps, station) = (report.phy_rate_bps(), report.station);
-                let bps = known_bps.unwrap_or_else(|| self.assumed(station).bps);
-                fastest_bps = Some(bps.max(fastest_bps.unwrap_or(0.0)));
-            }
-        }
-        fastest_bps
-    }
-
-    /// Updates the assumed rates of stations whose frames no sensor sees although packets are sent to
-    /// them: upwards while these do not wait, downwards while they do. Where nothing answers, so that
-    /// waits are not known either, they get what the other stations leave of the round: `left_s` per
-    /// packet, seconds.
-    fn adjust_unseen(&mut self, left_s: Option<f64>) {
-        let fastest_bps = self.fastest_bps();
-        for idx in 0..self.reports.len() {
-            let Some(sample) = Sample::read(&self.reports[idx]) else {
-                continue;
-            };
-            if !sample.is_unseen() {
-                continue;
-            }
-            let station = self.reports[idx].station;
-            let assumed = self.assumed(station);
-            let factor = match sample.wait {
-                Some(wait) if wait.median_s > LONG_WAIT_S => WAITING_FALL,
-                // A rate that frames have shown holds while they are not seen for a while.
-                Some(_) if sample.backlogged && assumed.observed.is_none() => IDLE_RISE,
-                _ => 1.0,
-            };
-            // What an uploader is sent are acknowledgements, which take next to nothing themselves.
-            let left_s = left_s.filter(|_| !is_uploader(&sample));
-            let bps = match (sample.wait, left_s) {
-                (None, Some(left_s)) => {
-                    let packet_bytes = sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
-                    let packet_s = packet_airtime_s(packet_bytes, assumed.bps);
-                    let packet_s = packet_s + UNSEEN_GAIN * (left_s - packet_s);
-                    let packet_s = packet_s.max(packet_airtime_s(packet_bytes, RANGE_BPS.1));
-                    packet_airtime_s(packet_bytes, 1.0) / packet_s
-                }
-                // Nothing is known: the access point's own queue is no worse than an arbitrary rate.
-                (None, None) if sample.backlogged && assumed.observed.is_none() => {
-                    assumed.bps * IDLE_RISE
-                }
-                (None, None) => assumed.bps,
-                (Some(_), _) => assumed.bps * factor,
-            };
-            let most_bps = assumed.most_unseen_bps(fastest_bps);
-            let bps = bps.clamp(RANGE_BPS.0, most_bps);
-            assumed.bps = bps;
-            self.reports[idx].recent_inverse_rate = 1.0 / bps;
-        }
-    }
-}
-
-/// Whether a station sends more than it is sent.
-fn is_uploader(sample: &Sample) -> bool {
-    let sent_bytes_per_s = sample.sent_pps.unwrap_or(0.0) * sample.packet_bytes.unwrap_or(0.0);
-    sample.upload_bytes_per_s > sent_bytes_per_s
 }
 
 /// Frames to a station in a slot, the mean over the stations whose frames were seen.
@@ -424,8 +314,8 @@ impl RateController for AssumeRates {
     fn on_slot(&mut self, now: Time, reports: &[SlotReport]) -> &[Allocation] {
         self.reports.clear();
         self.reports.extend_from_slice(reports);
-        let left_s = self.learn();
-        self.adjust_unseen(left_s);
+        let told = self.learn(now);
+        self.adjust_unseen(now, told);
         let mut reports = core::mem::take(&mut self.reports);
         for report in reports
             .iter_mut()
@@ -434,11 +324,19 @@ impl RateController for AssumeRates {
             report.inverse_rate_sum = f64::from(report.frames) / self.assumed(report.station).bps;
         }
         self.reports = reports;
-        self.law.on_slot(now, &self.reports)
+        self.allocations.clear();
+        self.allocations
+            .extend_from_slice(self.law.on_slot(now, &self.reports));
+        self.dip(now);
+        &self.allocations
     }
 
     fn on_backlog(&mut self, now: Time, changes: &[BacklogChange]) -> Option<&[Allocation]> {
-        self.law.on_backlog(now, changes)
+        let allocations = self.law.on_backlog(now, changes)?;
+        self.allocations.clear();
+        self.allocations.extend_from_slice(allocations);
+        self.dip(now);
+        Some(&self.allocations)
     }
 
     fn takes_news(&self) -> bool {

@@ -63,6 +63,8 @@ pub(super) struct UnseenPart {
     pub(super) pps: f64,
     /// Airtime of one, seconds, at the assumed rate.
     pub(super) packet_s: f64,
+    /// Bits of one on the air.
+    pub(super) bits: f64,
     /// Frames per second that came from the station.
     pub(super) uplink_per_s: f64,
 }
@@ -181,18 +183,20 @@ impl RoundPart {
     }
 }
 
-/// Airtime per packet to stations whose frames no sensor sees, seconds: what the others leave of the
-/// round. `usual_s` is what transits have in common. `None` without a round to take it from.
-pub(super) fn unseen_packet_s(
+/// What the stations that are seen leave of the round for those that are not, and for other networks.
+/// `usual_s` is what transits have in common, `usual_bit_s` the usual airtime of a bit. `None` without a
+/// round to take it from.
+pub(super) fn remainder(
     parts: &[RoundPart],
     others: &Others<'_>,
     overhead_s: f64,
     usual_s: Option<f64>,
+    usual_bit_s: f64,
 ) -> Option<SlotRemainder> {
     let unseen = others.unseen;
     let sent_pps: f64 = unseen.iter().map(|part| part.pps).sum();
     let Round { time_s, payload_s } = Round::of(parts, others, overhead_s, RoundPart::is_unknown)?;
-    if is_idle(parts) || others.has_upload || sent_pps * time_s < 1.0 {
+    if is_idle(parts) || others.has_upload || sent_pps <= 0.0 {
         return None;
     }
     // What they were assumed to take is what is asked for.
@@ -215,20 +219,34 @@ pub(super) fn unseen_packet_s(
     // The frames' own airtime, known or seen, does not contain what collisions cost.
     let collided_s = collisions(parts, unseen, time_s) * (seen_s + known_s);
     let packets: f64 = unseen.iter().map(|part| part.taken(time_s)).sum();
+    let bits: f64 = unseen.iter().map(|part| part.pps * part.bits).sum();
     Some(SlotRemainder {
-        packet_s: (left_s - seen_s - collided_s) / packets,
+        left_s: left_s + others.foreign_share * time_s - seen_s - collided_s,
         packets,
+        unseen: unseen.len() as f64,
+        frames: frames_per_round(parts, unseen, time_s),
+        round_s: time_s,
+        foreign_s: others.foreign_share * time_s,
+        usual_packet_s: usual_bit_s * bits / sent_pps,
+        slowest_packet_s: bits / (sent_pps * RANGE_BPS.0),
+        seen_s: seen_s + known_s,
     })
+}
+
+/// Frames of the access point in a round of `time_s`.
+fn frames_per_round(parts: &[RoundPart], unseen: &[UnseenPart], time_s: f64) -> f64 {
+    let seen_frames: f64 = parts.iter().map(|part| part.turns(time_s)).sum();
+    let unseen_frames: f64 = unseen.iter().map(|part| part.frames(time_s)).sum();
+    seen_frames + unseen_frames
 }
 
 /// Airtime that collisions cost, as a part of that of the access point's frames.
 fn collisions(parts: &[RoundPart], unseen: &[UnseenPart], time_s: f64) -> f64 {
-    let seen_frames: f64 = parts.iter().map(|part| part.turns(time_s)).sum();
-    let unseen_frames: f64 = unseen.iter().map(|part| part.frames(time_s)).sum();
+    let frames = frames_per_round(parts, unseen, time_s);
     let from_seen = parts.iter().map(|part| part.frame.uplink_per_s);
     let from_unseen = unseen.iter().map(|part| part.uplink_per_s);
     let uplink_frames = from_seen.chain(from_unseen).sum::<f64>() * time_s;
-    (COLLISION_PART * uplink_frames / (seen_frames + unseen_frames)).min(COLLISIONS_MOST)
+    (COLLISION_PART * uplink_frames / frames).min(COLLISIONS_MOST)
 }
 
 /// What the frames of a slot tell.

@@ -1,6 +1,7 @@
 //! The transmit path of one access category of one radio.
 
 mod absence;
+mod airtime;
 
 use super::custom::CustomQueue;
 use super::lane::Lane;
@@ -164,6 +165,7 @@ impl<P: Packet + Clone> CategoryPath<P> {
         }
     }
 
+    #[inline]
     fn has_room(&self, lane: LaneId) -> bool {
         let held = match self.limit.scope {
             QueueScope::Link => self.lanes[lane.index()].held,
@@ -172,13 +174,9 @@ impl<P: Packet + Clone> CategoryPath<P> {
         held < self.limit.packets
     }
 
+    #[inline]
     fn admit(&mut self, now: Time, id: LaneId, packet: P) {
         let lane = &mut self.lanes[id.index()];
-        if lane.left {
-            let reason = DropReason::Gone;
-            self.drops.push_back((id, Dropped { reason, packet }));
-            return;
-        }
         lane.held += 1;
         self.held += 1;
         lane.queue.push(now, packet);
@@ -187,6 +185,7 @@ impl<P: Packet + Clone> CategoryPath<P> {
 
     /// Puts a lane with work at the tail of the order, unless it is in it; its oldest packet came
     /// at `since`.
+    #[inline]
     pub(super) fn list(&mut self, since: Time, id: LaneId) {
         let lane = &mut self.lanes[id.index()];
         if !lane.blocked && !lane.asleep && !core::mem::replace(&mut lane.listed, true) {
@@ -210,8 +209,15 @@ impl<P: Packet + Clone> CategoryPath<P> {
         let Some(Addressed { lane, packet }) = next else {
             return false;
         };
-        self.lanes[lane.index()].upstream.remove(packet.bytes());
-        self.admit(now, lane, packet);
+        let id = lane;
+        let lane = &mut self.lanes[id.index()];
+        lane.upstream.remove(packet.bytes());
+        if lane.left {
+            let reason = DropReason::Gone;
+            self.drops.push_back((id, Dropped { reason, packet }));
+        } else {
+            self.admit(now, id, packet);
+        }
         true
     }
 
@@ -254,12 +260,20 @@ impl<P: Packet + Clone> CategoryPath<P> {
         }
     }
 
+    /// Whether any packet was dropped of which [`CategoryPath::poll_drop`] has not told.
+    #[inline]
+    pub(super) fn has_drops(&self) -> bool {
+        !self.drops.is_empty()
+    }
+
     /// A packet that was dropped, and its lane.
-    pub(super) fn poll_drop(&mut self) -> Option<(LaneId, Dropped<P>)> {
+    #[inline]
+    pub(in crate::mac) fn poll_drop(&mut self) -> Option<(LaneId, Dropped<P>)> {
         self.drops.pop_front()
     }
 
     /// Whether there is, or may be, anything to send on winning the channel.
+    #[inline]
     pub(in crate::mac) fn has_work(&self) -> bool {
         let waits = if self.ahead > 0 {
             !self.composed.is_empty()
@@ -281,6 +295,7 @@ impl<P: Packet + Clone> CategoryPath<P> {
     }
 
     /// Whether nothing contends for the channel and nothing is on the air.
+    #[inline]
     pub(in crate::mac) fn is_idle(&self) -> bool {
         self.serving.is_none() && !self.has_work()
     }
@@ -288,6 +303,12 @@ impl<P: Packet + Clone> CategoryPath<P> {
     /// Whether aggregates are composed before the channel is won.
     pub(in crate::mac) const fn composes_ahead(&self) -> bool {
         self.ahead > 0
+    }
+
+    /// Whether [`CategoryPath::wants_aggregate`] can ever say yes.
+    #[inline]
+    pub(in crate::mac) const fn may_want_aggregate(&self) -> bool {
+        self.ahead > 0 || self.lone_ahead > 0
     }
 
     /// Whether one more frame is to be composed ahead for the lane whose turn it is.
@@ -417,36 +438,6 @@ impl<P: Packet + Clone> CategoryPath<P> {
     fn relist(&mut self, id: LaneId, oldest: Time) {
         if self.lanes[id.index()].has_work() {
             self.list(oldest, id);
-        }
-    }
-
-    /// The exchanges of a lane, whichever way they went, have taken `airtime`.
-    pub(in crate::mac) fn charge(&mut self, lane: LaneId, airtime: Duration) {
-        self.order.charge(lane, airtime);
-    }
-
-    /// A frame of a lane, whichever way it went, was sent.
-    #[inline]
-    pub(in crate::mac) fn charge_frame(&mut self, lane: LaneId, record: &FrameRecord) {
-        let airtime = if self.counts_frames_alone {
-            record.end.saturating_since(record.start)
-        } else {
-            record.airtime
-        };
-        self.charge(lane, airtime);
-    }
-
-    /// An aggregate that will take about `airtime` was composed ahead for a lane.
-    pub(in crate::mac) fn commit(&mut self, lane: LaneId, airtime: Duration) {
-        if let Some(limit) = &mut self.airtime_limit {
-            limit.sent(lane.number(), airtime);
-        }
-    }
-
-    /// An aggregate for which `airtime` was committed has been sent or given up.
-    pub(in crate::mac) fn complete(&mut self, lane: LaneId, airtime: Duration) {
-        if let Some(limit) = &mut self.airtime_limit {
-            limit.completed(lane.number(), airtime);
         }
     }
 

@@ -29,9 +29,9 @@ pub struct DriverRules {
     /// hardware's queue is full, the receiver at the head of the list goes to its tail unserved, so
     /// that the order depends on how many packets come. Where airtime is shared out, it stays.
     pub passes_over: bool,
-    /// Whether airtime that is shared out is that of the frames alone, as the hardware reports it or
+    /// Whether airtime that is shared out is that of the frames alone, block-ack requests included, as
     /// the driver computes it (ath9k: `ath_tx_count_airtime`, `ath_rx_count_airtime`), without RTS,
-    /// CTS and acknowledgements.
+    /// CTS and acknowledgements. A frame that is given up because no RTS was answered counts once.
     pub counts_frames_alone: bool,
     /// Longest frame (ath9k: 4 ms); `None` for the radio's own limit.
     pub max_duration: Option<Duration>,

@@ -117,7 +117,7 @@ impl<P: Packet + Clone> TransmitPaths<P> {
     }
 
     /// Takes a packet for a lane. What is dropped for it, or is this packet, comes out of
-    /// [`TransmitPaths::poll_drop`].
+    /// [`CategoryPath::poll_drop`] or [`TransmitPaths::poll_flow_drop`].
     #[inline]
     pub(super) fn push(&mut self, now: Time, category: AccessCategory, id: LaneId, packet: P) {
         let path = &mut self.categories[category];
@@ -134,17 +134,16 @@ impl<P: Packet + Clone> TransmitPaths<P> {
         }
     }
 
-    /// A packet that the path of `category`, or the flow queues, have dropped.
-    pub(super) fn poll_drop(&mut self, category: AccessCategory) -> Option<LaneDrop<P>> {
-        let path = &mut self.categories[category];
-        match path.poll_drop() {
-            Some((lane, dropped)) => Some(LaneDrop {
-                category,
-                link: path.lane(lane).link,
-                dropped,
-            }),
-            None => self.drops.pop_front(),
-        }
+    /// Whether the path of `category`, or the flow queues, have dropped packets that were not
+    /// polled: [`CategoryPath::poll_drop`], [`TransmitPaths::poll_flow_drop`].
+    #[inline]
+    pub(super) fn has_drops(&self, category: AccessCategory) -> bool {
+        self.categories[category].has_drops() || !self.drops.is_empty()
+    }
+
+    /// A packet that the flow queues have dropped, of any lane and category.
+    pub(super) fn poll_flow_drop(&mut self) -> Option<LaneDrop<P>> {
+        self.drops.pop_front()
     }
 
     /// Takes what the flow queues dropped: packets of any lane and category.

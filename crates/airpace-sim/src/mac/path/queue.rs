@@ -30,11 +30,13 @@ impl<P: Packet> Queue<P> {
         }
     }
 
+    #[inline]
     pub(super) fn push(&mut self, came: Time, packet: P) {
         self.bytes += u64::from(packet.bytes());
         self.packets.push_back((came, packet));
     }
 
+    #[inline]
     pub(super) fn len(&self) -> usize {
         self.packets.len()
     }
@@ -50,6 +52,7 @@ impl<P: Packet> Queue<P> {
 }
 
 impl<P: Packet> Feed<P> for Queue<P> {
+    #[inline]
     fn next_mpdu(&mut self, limits: &Limits, room: u32) -> Option<MpduSize> {
         let (_, first) = self.packets.front()?;
         if limits.amsdu == 0 {
@@ -61,6 +64,7 @@ impl<P: Packet> Feed<P> for Queue<P> {
         next_mpdu(self.packets.iter().map(|(_, packet)| packet), limits, room)
     }
 
+    #[inline]
     fn pop(&mut self) -> Option<(Time, P)> {
         let (came, packet) = self.packets.pop_front()?;
         self.bytes -= u64::from(packet.bytes());

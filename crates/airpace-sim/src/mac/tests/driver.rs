@@ -4,7 +4,7 @@ use super::air::{Flow, Log, drive};
 use super::*;
 use crate::rate::minstrel::Samples;
 use crate::rate::{MinstrelHt, MinstrelHtConfig};
-use airpace_core::phy::LegacyRate;
+use airpace_core::phy::{LegacyRate, control_rate};
 
 /// A radio that sends to others with the rules of a driver.
 fn sender(driver: Driver, scheme: Scheme) -> RadioConfig {
@@ -208,6 +208,35 @@ fn ath9k_shares_the_airtime_of_frames_without_their_acknowledgements() {
     };
     assert_near(shares(DriverRules::ATH9K).0, 1.0 / 3.0, 0.01);
     assert_near(shares(exchanges).1, 1.0 / 3.0, 0.01);
+}
+
+#[test]
+fn ath9k_charges_a_frame_whose_rts_meets_no_answer_as_if_it_were_sent_once() {
+    let rate = TxRate::new(Standard::Ht, Width::Mhz20, 2, 15, GuardInterval::Ns400).unwrap();
+    let mut config = anomaly(DriverRules::ATH9K, rate);
+    config.radios[0].path = PathConfig {
+        driver: DriverRules::ATH9K,
+        ..PathConfig::of(Scheme::Airtime)
+    };
+    config.radios[0].rts_threshold = Some(100);
+    let rts = config.medium.control_airtime(control_rate(rate), 20);
+    let tries = f64::from(config.retry_limit);
+    let flows = [1, 3].map(|station| Flow {
+        bytes: 1_500,
+        ..Flow::new(0, station, 120)
+    });
+    let mut mac = Mac::new(config, 5).unwrap();
+    let (radio, is_away) = (RadioId(3), true);
+    mac.handle(Time::ZERO, Input::SetAway { radio, is_away });
+    let log = drive(&mut mac, &flows, Duration::from_secs(5));
+    let ppdus = log.frames.iter().map(|frame| frame.end.since(frame.start));
+    let first = ppdus.clone().sum::<Duration>().as_secs_f64();
+    // All frames are as long as they may be.
+    let longest = ppdus.max().unwrap().as_secs_f64();
+    let requests = mac.airtime(RadioId(0)).control.as_secs_f64() / rts.as_secs_f64();
+    let given_up = (requests - log.frames.len() as f64) / tries;
+    assert!(given_up > 100.0, "{given_up}");
+    assert_near(given_up * longest / first, 1.0, 0.03);
 }
 
 #[test]

@@ -166,6 +166,7 @@ impl Flow {
     }
 
     /// Addresses and numbers a packet, and counts it as sent.
+    #[inline]
     fn dispatch(&mut self, now: Time, departure: Departure) -> (NodeId, Parcel) {
         let Departure {
             forward,
@@ -225,6 +226,7 @@ impl Flow {
     }
 
     /// Whether its packets go to all stations of an access point.
+    #[inline]
     pub(super) const fn is_multicast(&self) -> bool {
         self.copied.is_some()
     }
@@ -301,6 +303,7 @@ impl Flow {
         }
     }
 
+    #[inline]
     fn direction(&mut self, forward: bool) -> &mut DirectionCounts {
         if forward {
             &mut self.counts.forward

@@ -63,6 +63,7 @@ impl OpenLoop {
         })
     }
 
+    #[inline]
     pub(super) fn poll(&mut self, now: Time) -> Option<Departure> {
         if !due(self.next, now) {
             return None;
@@ -82,6 +83,7 @@ impl OpenLoop {
         Some(datagram(emission.payload_bytes))
     }
 
+    #[inline]
     pub(super) fn deadline(&self) -> Option<Time> {
         self.next.map(|emission| emission.at)
     }
@@ -96,6 +98,7 @@ impl OpenLoop {
     }
 
     /// Takes a packet that has arrived; returns the bytes handed to the application.
+    #[inline]
     pub(super) fn receive(&mut self, now: Time, parcel: &Parcel) -> u64 {
         self.in_flight = self.in_flight.saturating_sub(1);
         if let Some(sink) = &mut self.sink {
@@ -178,6 +181,7 @@ impl Saturating {
         is_running.then(|| datagram(self.payload))
     }
 
+    #[inline]
     pub(super) fn poll(&mut self, now: Time) -> Option<Departure> {
         if self.driver != Driver::Window || self.in_flight >= self.window {
             return None;
@@ -187,6 +191,7 @@ impl Saturating {
         Some(departure)
     }
 
+    #[inline]
     pub(super) fn deadline(&self) -> Option<Time> {
         let waits = match self.driver {
             Driver::Window => self.in_flight < self.window,

@@ -213,6 +213,7 @@ impl World {
     }
 
     /// Lets them hear the answer to that frame.
+    #[inline]
     pub(in crate::world) fn overhear_answer(&mut self, channel: usize) {
         let now = self.now;
         for (radio, observer) in radios(&mut self.proxies, channel) {

@@ -1,0 +1,222 @@
+//! Stations whose frames no sensor sees although packets are sent to them.
+
+use super::super::roster::packet_airtime_s;
+use super::super::sample::Sample;
+use super::median::medians;
+use super::remainder::Told;
+use super::round::{self, DEFAULT_BYTES, FrameMeans, Others, RoundPart, UnseenPart};
+use super::{AssumeRates, Assumed, RANGE_BPS};
+use airpace_units::{StationId, Time};
+use core::time::Duration;
+
+/// Median wait in seconds from which a station of which only the waiting times are known gets less.
+const LONG_WAIT_S: f64 = 0.008;
+/// Factors of its assumed rate per slot then, and while its packets do not wait.
+const WAITING_FALL: f64 = 0.8;
+const IDLE_RISE: f64 = 1.5;
+/// The same beyond the rates of stations that are seen: few are faster than all others, and those would pay
+/// for it.
+const FASTEST_RISE: f64 = 1.02;
+/// Largest rate assumed for a station whose frames no sensor sees, as a multiple of what was last known of
+/// it. Unlike a rate that frames show, nothing would correct one that is too high, and those that are
+/// seen would pay for it.
+const UNSEEN_OVER_KNOWN: f64 = 1.25;
+/// Factor per slot on that: the station may have come closer. In slots of 100 ms a tenfold rate is
+/// allowed after 80 s.
+const KNOWN_RISE: f64 = 1.003;
+/// Largest rate assumed for one of which nothing is known, unless a station that is seen is faster: HE
+/// MCS 11 at 160 MHz, two streams, as the fastest phones and laptops have.
+const UNSEEN_MOST_BPS: f64 = 2.402e9;
+/// Frames of a station from which a slot tells its level and round without those before.
+const FRAMES_ENOUGH: f64 = 5.0;
+/// A station whose frames were seen within this time is one that is seen: where a round takes half a slot,
+/// some slots have none of them.
+const SEEN_WITHIN: Duration = Duration::from_secs(1);
+
+impl Assumed {
+    /// Largest rate to assume in a slot in which no sensor sees the station. `fastest_bps` is the rate of
+    /// the fastest station that is seen.
+    fn most_unseen_bps(&mut self, fastest_bps: Option<f64>) -> f64 {
+        let Some(fastest_bps) = fastest_bps else {
+            // No station is seen that could lose airtime to it.
+            return RANGE_BPS.1;
+        };
+        let usual_bps = fastest_bps.max(UNSEEN_MOST_BPS);
+        let most_bps = self.known_bps.as_mut().map_or(usual_bps, |known_bps| {
+            *known_bps = (*known_bps * KNOWN_RISE).min(RANGE_BPS.1);
+            usual_bps.min(UNSEEN_OVER_KNOWN * *known_bps)
+        });
+        most_bps.clamp(RANGE_BPS.0, RANGE_BPS.1)
+    }
+}
+
+impl AssumeRates {
+    /// What is known of the frames of a station that has been seen a moment ago.
+    fn remembered(&mut self, station: StationId, now: Time) -> Option<FrameMeans> {
+        let assumed = self.assumed(station);
+        let is_recent = assumed
+            .seen_at
+            .is_some_and(|at| now.saturating_since(at) < SEEN_WITHIN);
+        assumed.observed.filter(|_| is_recent)
+    }
+
+    /// The slot of each station whose frames no sensor sees although packets are sent to it.
+    fn unseen_samples(&mut self, now: Time) -> Vec<(usize, Sample)> {
+        let mut samples = Vec::new();
+        for idx in 0..self.reports.len() {
+            if let Some(sample) = Sample::read(&self.reports[idx])
+                && sample.is_unseen()
+                && self.remembered(self.reports[idx].station, now).is_none()
+            {
+                samples.push((idx, sample));
+            }
+        }
+        samples
+    }
+
+    /// What is sent to stations whose frames no sensor sees.
+    pub(super) fn unseen(&mut self, now: Time) -> Vec<UnseenPart> {
+        let mut unseen = Vec::new();
+        for (idx, sample) in self.unseen_samples(now) {
+            let bps = self.assumed(self.reports[idx].station).bps;
+            let packet_bytes = sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
+            unseen.push(UnseenPart {
+                pps: sample.sent_pps.unwrap_or(0.0),
+                packet_s: packet_airtime_s(packet_bytes, bps),
+                bits: packet_airtime_s(packet_bytes, 1.0),
+                uplink_per_s: sample.uplink_frames_per_s,
+            });
+        }
+        unseen
+    }
+
+    /// Airtime per packet to the stations whose frames no sensor sees, if the round tells it. `parts` are
+    /// the others by means over the last frames, `alone` the same by the frames of the slot.
+    pub(super) fn remaining(
+        &mut self,
+        now: Time,
+        parts: &[RoundPart],
+        mut alone: Vec<RoundPart>,
+        others: &Others<'_>,
+    ) -> Option<Told> {
+        for (alone, part) in alone.iter_mut().zip(parts) {
+            alone.frame.transit = part.frame.transit;
+            if alone.sample.frames < FRAMES_ENOUGH {
+                alone.frame = part.frame;
+            }
+        }
+        let mut means = parts.to_vec();
+        for idx in 0..self.reports.len() {
+            let station = self.reports[idx].station;
+            if let Some(sample) = Sample::read(&self.reports[idx])
+                && sample.sent_pps.is_some()
+                && parts.iter().all(|part| part.station != station)
+                && let Some(frame) = self.remembered(station, now)
+            {
+                let part = RoundPart {
+                    station,
+                    sample,
+                    frame,
+                };
+                means.push(part);
+                alone.push(part);
+            }
+        }
+        let usual_bit_s = self.usual_bit_s(&means)?;
+        let (overhead_s, common_s) = (self.overhead_s, self.common_s);
+        let of = |parts: &[RoundPart]| {
+            round::remainder(parts, others, overhead_s, common_s, usual_bit_s)
+        };
+        self.remainder.add(now, of(&means)?, &of(&alone)?)
+    }
+
+    /// The median airtime per bit, known or assumed, seconds; of two in the middle, their geometric mean.
+    fn usual_bit_s(&mut self, parts: &[RoundPart]) -> Option<f64> {
+        let bit_s = |part: &RoundPart| {
+            let assumed_bps = self.assumed(part.station).bps;
+            1.0 / part.sample.phy_bps.unwrap_or(assumed_bps)
+        };
+        let (lower_s, upper_s) = medians(parts.iter().map(bit_s))?;
+        Some((lower_s * upper_s).sqrt())
+    }
+
+    /// The rate of the fastest station whose frames are seen, known or assumed; `None` without one.
+    fn fastest_bps(&mut self) -> Option<f64> {
+        let mut fastest_bps = None;
+        for idx in 0..self.reports.len() {
+            let report = &self.reports[idx];
+            if report.frames > 0 {
+                let (known_bps, station) = (report.phy_rate_bps(), report.station);
+                let bps = known_bps.unwrap_or_else(|| self.assumed(station).bps);
+                fastest_bps = Some(bps.max(fastest_bps.unwrap_or(0.0)));
+            }
+        }
+        fastest_bps
+    }
+
+    /// Updates the assumed rates of stations whose frames no sensor sees although packets are sent to
+    /// them: upwards while these do not wait, downwards while they do. Where nothing answers, so that
+    /// waits are not known either, they get what the other stations leave of the round, `told`.
+    pub(super) fn adjust_unseen(&mut self, now: Time, told: Option<Told>) {
+        let fastest_bps = self.fastest_bps();
+        let is_dip = self.remainder.rate_part(now) < 1.0;
+        for idx in 0..self.reports.len() {
+            let station = self.reports[idx].station;
+            if Sample::read(&self.reports[idx]).is_some_and(|sample| sample.is_unseen()) {
+                self.reports[idx].recent_inverse_rate = 1.0 / self.assumed(station).bps;
+            }
+        }
+        for (_, assumed) in &mut self.assumed {
+            assumed.is_dipped = false;
+        }
+        for (idx, sample) in self.unseen_samples(now) {
+            let assumed = self.assumed(self.reports[idx].station);
+            assumed.is_dipped = sample.backlogged && sample.wait.is_none();
+            let is_new = assumed.observed.is_none();
+            // What an uploader is sent are acknowledgements, which take next to nothing themselves.
+            let told = told.filter(|_| !is_uploader(&sample));
+            let bps = match (sample.wait, told) {
+                (Some(wait), _) if wait.median_s > LONG_WAIT_S => assumed.bps * WAITING_FALL,
+                // A rate that frames have shown holds while they are not seen for a while.
+                (Some(_), _) if sample.backlogged && is_new => assumed.bps * IDLE_RISE,
+                (Some(_), _) => assumed.bps,
+                (None, Some(told)) => {
+                    let packet_bytes = sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
+                    let packet_s = packet_airtime_s(packet_bytes, assumed.bps);
+                    let packet_s = packet_s + told.gain * (told.packet_s - packet_s);
+                    let packet_s = packet_s.max(packet_airtime_s(packet_bytes, RANGE_BPS.1));
+                    packet_airtime_s(packet_bytes, 1.0) / packet_s
+                }
+                // Nothing is known: the access point's own queue is no worse than an arbitrary rate.
+                (None, None) if sample.backlogged && is_new && !is_dip => {
+                    let is_fastest = fastest_bps.is_some_and(|bps| assumed.bps >= bps);
+                    assumed.bps * if is_fastest { FASTEST_RISE } else { IDLE_RISE }
+                }
+                (None, None) => assumed.bps,
+            };
+            let most_bps = assumed.most_unseen_bps(fastest_bps);
+            let bps = bps.clamp(RANGE_BPS.0, most_bps);
+            assumed.bps = bps;
+            self.reports[idx].recent_inverse_rate = 1.0 / bps;
+        }
+    }
+
+    /// Lowers the rates of stations of which nothing but the remainder tells while a dip lasts.
+    pub(super) fn dip(&mut self, now: Time) {
+        let rate_part = self.remainder.rate_part(now);
+        for allocation in &mut self.allocations {
+            let station = allocation.station;
+            let found = self.assumed.binary_search_by_key(&station, |known| known.0);
+            if found.is_ok_and(|idx| self.assumed[idx].1.is_dipped) {
+                allocation.rate_pps *= rate_part;
+                allocation.rate_bytes_per_s *= rate_part;
+            }
+        }
+    }
+}
+
+/// Whether a station sends more than it is sent.
+fn is_uploader(sample: &Sample) -> bool {
+    let sent_bytes_per_s = sample.sent_pps.unwrap_or(0.0) * sample.packet_bytes.unwrap_or(0.0);
+    sample.upload_bytes_per_s > sent_bytes_per_s
+}
