@@ -15,6 +15,9 @@ const IN_FLIGHT_ROUNDS: f64 = 2.5;
 const WAITING_SLOTS: f64 = 4.0;
 /// Largest part of the packets sent that is believed to be lost before the air.
 const LOST_MOST: f64 = 0.1;
+/// Largest factor between the packets per second while frames come, by their gaps, and those of the
+/// whole slot: as much as [`FILLED_SHARE`](super::FILLED_SHARE) permits.
+const ACTIVE_MOST: f64 = 1.0 / super::FILLED_SHARE;
 /// What is kept per report of the packets that were sent and not yet on the air.
 const KEPT: f64 = 0.985;
 
@@ -68,13 +71,20 @@ impl OnAir {
         } else {
             waiting
         };
+        // Rounds are measured while frames come, and so are packets; those sent are of the whole slot.
+        // A source that pauses, or another network in between, makes the former more.
+        let active = if sample.received_pps > 0.0 {
+            (told_pps / sample.received_pps).clamp(1.0, ACTIVE_MOST)
+        } else {
+            1.0
+        };
         let lost = (sample.lost_pps * sample.length_s).min(LOST_MOST * sent);
         let open = missing + sent;
-        self.most_pps = open / sample.length_s;
+        self.most_pps = active * open / sample.length_s;
         // What was missing before may have been lost without a trace.
         let least = (open - waiting).min(sent) - lost;
         self.least_pps = least.max(0.0) / sample.length_s;
-        let on_air = self.bounded(told_pps) * sample.length_s;
+        let on_air = self.bounded(told_pps) / active * sample.length_s;
         self.missing = Some(KEPT * (open - on_air).min(waiting).max(0.0));
     }
 }
@@ -89,11 +99,13 @@ mod tests {
     const SENT: u32 = 400;
     const SENT_PPS: f64 = 4_000.0;
 
-    /// A slot of 100 ms in which 400 packets were sent, and so many frames told of.
-    fn sample(frames: u32) -> Sample {
+    /// A slot of 100 ms in which 400 packets were sent, and these told of in so many frames.
+    fn sample(frames: u32, told: f64) -> Sample {
+        let packets = (told * f64::from(SENT)).round() as u32;
+        let frames = frames.min(packets);
         let report = SlotReport {
             frames,
-            packets: 20 * frames,
+            packets: if frames > 0 { packets } else { 0 },
             sensor: Sensor::Agent,
             sender: SenderView {
                 backlogged: true,
@@ -112,8 +124,9 @@ mod tests {
         let mut on_air = OnAir::default();
         let mut sum = 0.0;
         for slot in 0..400 {
-            let told_pps = told[slot % told.len()] * SENT_PPS;
-            on_air.observe(&sample(frames), told_pps, 20.0, full);
+            let told = told[slot % told.len()];
+            let told_pps = told * SENT_PPS;
+            on_air.observe(&sample(frames, told), told_pps, 20.0, full);
             if slot >= 200 {
                 sum += on_air.bounded(told_pps);
             }
@@ -126,11 +139,21 @@ mod tests {
         let told = [0.95, 1.05, 1.0, 1.05, 0.95];
         let share = counted(&told, 20, false);
         assert!((share - 1.0).abs() < 0.002, "{share}");
-        for pps in told {
+        for share in told {
             let mut on_air = OnAir::default();
-            on_air.observe(&sample(20), SENT_PPS, 20.0, false);
-            on_air.observe(&sample(20), pps * SENT_PPS, 20.0, false);
-            assert_eq!(on_air.bounded(pps * SENT_PPS), pps * SENT_PPS);
+            on_air.observe(&sample(20, 1.0), SENT_PPS, 20.0, false);
+            on_air.observe(&sample(20, share), share * SENT_PPS, 20.0, false);
+            assert_eq!(on_air.bounded(share * SENT_PPS), share * SENT_PPS);
+        }
+    }
+
+    #[test]
+    fn packets_count_as_their_frames_come_also_if_these_come_in_a_part_of_the_slot_only() {
+        let mut on_air = OnAir::default();
+        for _ in 0..400 {
+            let told_pps = SENT_PPS / 0.7;
+            on_air.observe(&sample(20, 1.0), told_pps, 20.0, false);
+            assert!((on_air.bounded(told_pps) / told_pps - 1.0).abs() < 1e-9);
         }
     }
 
