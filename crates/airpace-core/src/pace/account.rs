@@ -84,7 +84,8 @@ impl Account {
     /// of the reported slot, whose length is `length`.
     ///
     /// `slots` is the number of slots since the last report, more than one if reports were lost:
-    /// then only a part of what was sent belongs to the reported slot.
+    /// then only a part of what was sent belongs to the reported slot. But no more slots count than
+    /// the account is long: it may have been closed in between.
     ///
     /// A report that arrives soon after a late one leaves too little time to judge whether packets
     /// waited. Then the previous account, which the late report made too long, counts as well.
@@ -92,6 +93,8 @@ impl Account {
     /// packets sent and received needs exact sums.
     pub fn close(&mut self, now: Time, length: Duration, slots: u64) -> SenderView {
         let elapsed = now.saturating_since(self.since);
+        let open_slots = elapsed.as_nanos().div_ceil(length.as_nanos().max(1));
+        let open_slots = u64::try_from(open_slots).unwrap_or(u64::MAX);
         let running = self.waiting_since.map_or(Duration::ZERO, |since| {
             now.saturating_since(since.max(self.since))
         });
@@ -102,7 +105,7 @@ impl Account {
             waited += self.before.1;
         }
         let backlogged = waited.saturating_mul(BACKLOGGED_SHARE) >= elapsed;
-        let slots = slots.max(1);
+        let slots = slots.min(open_slots).max(1);
         let per_slot = |packets: u64| u32::try_from(packets / slots).unwrap_or(u32::MAX);
         let view = SenderView {
             backlogged,

@@ -32,6 +32,11 @@ impl Mode {
     pub(super) const fn is_awaited(self) -> bool {
         matches!(self, Self::Starting | Self::Controlled)
     }
+
+    /// Whether reports of a station in this mode are missing.
+    pub(super) const fn is_unseen(self) -> bool {
+        matches!(self, Self::Conservative | Self::Unshaped)
+    }
 }
 
 /// Longest slot that a station may claim in its reports, as the configuration of agents has it. A

@@ -53,13 +53,14 @@ impl<P: Packet> Proxy<P> {
         self.pending.clear();
     }
 
-    /// Tells the law what is sent to stations that have not reported for long. It gives each its
-    /// share of the air, as if it had a backlog: silence must not pay.
+    /// Tells the law what is sent to stations that have not reported for some slots: what it does not
+    /// know of would be overhead to it. It gives each its share of the air, as if it had a backlog:
+    /// silence must not pay.
     fn report_unseen(&mut self, now: Time) {
         let takes_unseen = self.law.as_ref().is_some_and(|law| law.takes_news());
         let (slot, pending) = (self.config.slot, &mut self.pending);
         for station in &mut self.stations {
-            if takes_unseen && station.mode == Mode::Unshaped && !station.reported {
+            if takes_unseen && station.mode.is_unseen() && !station.reported {
                 pending.extend(station.unseen_report(now, slot));
             }
         }

@@ -300,9 +300,13 @@ impl<P: Packet> PacedStation<P> {
             return None;
         }
         self.next_unseen = now.saturating_add(slot);
+        // The first one comes when reports have been missing for some slots.
+        let silence = now.saturating_since(self.heard_at);
+        let slots = silence.as_nanos() / slot.as_nanos().max(1);
+        let slots = u64::try_from(slots).unwrap_or(u64::MAX);
         let mut report = SlotReport::silent(self.id, slot);
         report.sensor = Sensor::None;
-        report.sender = self.account.close(now, slot, 1);
+        report.sender = self.account.close(now, slot, slots);
         report.sender.marked = self.was_marked();
         report.sender.bypassed = self.is_exempt;
         Some(report)

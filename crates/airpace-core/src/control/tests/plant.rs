@@ -29,6 +29,8 @@ pub(in crate::control) struct PlantStation {
     arrived_s: f64,
     /// Packets lost at random in this slot.
     lost_before: f64,
+    /// Part of a packet that was sent and not yet counted.
+    uncounted: f64,
     queue: u32,
     overflowed: u32,
 }
@@ -46,6 +48,7 @@ impl PlantStation {
             arriving: 0.0,
             arrived_s: 0.0,
             lost_before: 0.0,
+            uncounted: 0.0,
             queue: 0,
             overflowed: 0,
         }
@@ -55,9 +58,12 @@ impl PlantStation {
         self.queue
     }
 
-    /// Packets sent in a slot.
-    fn sent(&self, slot_s: f64) -> f64 {
-        self.rate_pps.min(self.demand_pps) * (slot_s - self.pause_s)
+    /// Counts the packets sent in a slot.
+    fn count_sent(&mut self, slot_s: f64) -> u32 {
+        self.uncounted += self.rate_pps.min(self.demand_pps) * (slot_s - self.pause_s);
+        let whole = self.uncounted.floor();
+        self.uncounted -= whole;
+        whole as u32
     }
 
     /// Lets the packets arrive that come until `now_s`.
@@ -162,7 +168,10 @@ impl Plant {
         let reports: Vec<SlotReport> = tallies
             .iter()
             .enumerate()
-            .map(|(idx, t)| self.report(idx, t))
+            .map(|(idx, t)| {
+                let sent = self.stations[idx].count_sent(self.slot_s);
+                self.report(idx, t, sent)
+            })
             .collect();
         let views = reports
             .iter()
@@ -213,7 +222,7 @@ impl Plant {
         }
     }
 
-    fn report(&self, idx: usize, tally: &Tally) -> SlotReport {
+    fn report(&self, idx: usize, tally: &Tally, sent: u32) -> SlotReport {
         let s = &self.stations[idx];
         let time = |at: f64| Time::from_nanos((at * 1e9) as u64);
         SlotReport {
@@ -237,8 +246,8 @@ impl Plant {
             confidence: 1.0,
             sender: SenderView {
                 backlogged: s.demand_pps >= s.rate_pps,
-                sent_packets: s.sent(self.slot_s) as u32,
-                sent_bytes: s.sent(self.slot_s) as u64 * PACKET_BYTES as u64,
+                sent_packets: sent,
+                sent_bytes: u64::from(sent) * PACKET_BYTES as u64,
                 ..SenderView::default()
             },
         }

@@ -24,8 +24,10 @@ const NORMAL: f64 = 1.15;
 const RISEN: f64 = 1.35;
 /// ... for this many slots.
 const RISEN_SLOTS: u8 = 2;
-/// Slots of normal overhead after which a claim is believed.
+/// Slots of normal overhead after which a claim is believed ...
 const BELIEVED_SLOTS: u8 = 3;
+/// ... that so many reports have made: the first slots show what was sent by an older one.
+const BELIEVED_REPORTS: usize = 4;
 /// A station that claims less than this share of the airtime believed so far is a suspect.
 const SUSPECT_SHARE: f64 = 0.9;
 /// Factor per report by which the least airtime claimed is forgotten: a lie may be told in every other
@@ -63,6 +65,8 @@ pub(super) struct Credit {
     /// Airtime by its last report, and the least by the last dozen.
     claimed: f64,
     least_claimed: f64,
+    /// Airtimes by the last reports.
+    recent: [f64; BELIEVED_REPORTS],
     standing: Standing,
 }
 
@@ -90,6 +94,7 @@ impl Credit {
             believed: airtime,
             claimed: airtime,
             least_claimed: airtime,
+            recent: [airtime; BELIEVED_REPORTS],
             standing: Standing::Trusted,
         }
     }
@@ -97,6 +102,8 @@ impl Credit {
     /// Takes what a report claims.
     pub(super) fn claim(&mut self, airtime: f64) {
         self.claimed = airtime;
+        self.recent.rotate_left(1);
+        self.recent[BELIEVED_REPORTS - 1] = airtime;
         self.least_claimed = airtime.min(CLAIM_FORGOTTEN * self.least_claimed);
         // Nobody gains by a slow rate.
         self.believed = self.believed.max(airtime);
@@ -126,6 +133,11 @@ impl Credit {
         }
     }
 
+    /// Believes the slowest of the last reports.
+    fn believe(&mut self) {
+        self.believed = self.recent.into_iter().fold(self.claimed, f64::max);
+    }
+
     fn is_suspect(&self) -> bool {
         self.standing == Standing::Trusted && self.least_claimed < SUSPECT_SHARE * self.believed
     }
@@ -150,6 +162,8 @@ struct Trial {
     between_s: f64,
     /// Whether the overhead has fallen, and the station is paced by its claim again.
     is_confirming: bool,
+    /// Whether rounds have been measured since rates and rounds had time to follow.
+    is_measured: bool,
 }
 
 /// The overhead per frame as it should be, and the trial that runs.
@@ -211,6 +225,9 @@ impl Audit {
         let before_s = self.mean_s.filter(|_| !is_early).unwrap_or(measured_s);
         let overhead_s = before_s + MEAN_GAIN * (measured_s - before_s);
         self.mean_s = Some(overhead_s);
+        if let Some(trial) = &mut self.trial {
+            trial.is_measured |= !is_early;
+        }
         let Some(reference_s) = self.reference_s else {
             self.learning_slots += 1;
             if self.learning_slots >= LEARNING_SLOTS {
@@ -253,6 +270,7 @@ impl Audit {
                     slots: 0,
                     between_s: 0.5 * (reference_s + overhead_s),
                     is_confirming: false,
+                    is_measured: false,
                 });
                 stations[suspect].credit.standing = Standing::Tried;
             }
@@ -273,13 +291,15 @@ impl Audit {
         self.trial = Some(trial);
         let mean_s = self.mean_s.unwrap_or(0.0);
         let has_fallen = mean_s < trial.between_s;
-        let is_known = trial.slots >= TRIAL_SLOTS.0 && has_fallen != trial.is_confirming;
+        let is_late = trial.slots >= TRIAL_SLOTS.0;
+        let is_known = is_late && trial.is_measured && has_fallen != trial.is_confirming;
         if !is_known && trial.slots < TRIAL_SLOTS.1 {
             return;
         }
         let credit = &mut stations[trial.suspect].credit;
-        if !has_fallen && trial.is_confirming {
-            // It has fallen without the claim and risen with it.
+        if !has_fallen && trial.is_confirming || !trial.is_measured {
+            // It has fallen without the claim and risen with it, or nobody can say: then the station
+            // keeps the airtime that rounds have borne out.
             credit.charge();
             self.trial = None;
             return;
@@ -292,6 +312,7 @@ impl Audit {
             self.trial = None;
         } else {
             trial.is_confirming = true;
+            trial.is_measured = false;
             trial.slots = 0;
             self.trial = Some(trial);
         }
@@ -332,7 +353,7 @@ impl Audit {
 /// Rounds have borne out what stations claim.
 fn believe(stations: &mut [StationEstimate]) {
     for station in stations {
-        station.credit.believed = station.credit.claimed;
+        station.credit.believe();
     }
 }
 

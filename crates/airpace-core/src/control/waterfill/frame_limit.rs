@@ -1,6 +1,8 @@
 //! Learns how many packets the access point's frames to a station can hold.
 
 use super::super::sample::Sample;
+use super::config::WaterfillConfig;
+use super::station::StationEstimate;
 
 /// Consecutive slots that must show the same longest frame before it counts as the limit.
 const SLOTS: u8 = 2;
@@ -33,6 +35,37 @@ pub(super) struct FrameLimit {
     /// Longest frame seen at the PHY rate `seen_at_bps`: the limit there is not below it.
     seen: f64,
     seen_at_bps: f64,
+}
+
+/// Stations of which one alone tells that frames are longer than configured is not believed.
+const STATIONS_LEAST: usize = 3;
+/// The longest frame of one station counts up to this factor above that of any other ...
+const ALONE_FACTOR: f64 = 1.25;
+/// ... that could have frames longer than configured by this factor, if it is as fast as it tells.
+const ABLE_FACTOR: f64 = 1.5;
+
+/// Limits the frames that one station alone tells of: how long frames can be is a property of the access
+/// point, unless the others are too slow for it.
+pub(super) fn limit_to_shared(stations: &mut [StationEstimate], config: &WaterfillConfig) {
+    let able = |s: &StationEstimate| {
+        s.packets_by_duration(config) >= ABLE_FACTOR * config.frame_level && s.heard().is_some()
+    };
+    let (mut longest, mut second, mut count) = (0.0_f64, 0.0_f64, 0);
+    for station in stations.iter().filter(|s| able(s)) {
+        let packets = station.frame_limit.packets;
+        second = second.max(packets.min(longest));
+        longest = longest.max(packets);
+        count += 1;
+    }
+    let is_shared = count >= 2 && stations.len() >= STATIONS_LEAST;
+    for station in stations {
+        let is_alone = station.told_by_agent && station.frame_limit.packets >= longest;
+        station.frame_level_most = if !is_shared || !is_alone {
+            f64::INFINITY
+        } else {
+            ALONE_FACTOR * second
+        };
+    }
 }
 
 impl FrameLimit {

@@ -150,6 +150,7 @@ impl RateController for Waterfill {
         if self.roster.ids().len() != stations {
             self.audit.on_change(self.roster.states_mut());
         }
+        frame_limit::limit_to_shared(self.roster.states_mut(), &config);
         let aimed_s = self.share.map(|share| share.round_s);
         self.overhead.observe(self.roster.states(), aimed_s);
         self.audit.observe(self.roster.states_mut());

@@ -1,6 +1,7 @@
 //! Estimate of the overhead per frame, from measured rounds.
 
 use super::heard::Heard;
+use super::share::Demand;
 use super::station::{EVERY_ROUND_LEVEL, StationEstimate};
 
 /// Bounds of the overhead of one frame in seconds: SIFS, preamble and response alone take 80 µs,
@@ -99,6 +100,7 @@ impl Overhead {
         let Some(least_s) = least_gap(stations, aimed_s) else {
             return;
         };
+        let alone = is_witness_alone(stations);
         if let Some(round) = common_round(stations, least_s) {
             self.round = Some(round);
             let payload = payload_share(stations);
@@ -112,8 +114,15 @@ impl Overhead {
             if self.unclear_slots == 0
                 && let Some(measured) = overhead_per_frame(stations, round.time_s)
             {
+                let measured = if alone {
+                    measured.max(self.frame_s)
+                } else {
+                    measured
+                };
                 self.filter(measured, noise(round, payload), round.fresh);
             }
+        } else if alone {
+            self.round = None;
         } else {
             self.fall(stations, least_s);
         }
@@ -161,6 +170,16 @@ impl Overhead {
     }
 }
 
+/// Whether one of three or more stations tells of rounds alone, because the others' frames hold one
+/// packet each. What it tells may lengthen rounds, until the others tell of them too, but not
+/// shorten them.
+fn is_witness_alone(stations: &[StationEstimate]) -> bool {
+    let mut witnesses = stations.iter().filter(|s| s.round_witness().is_some());
+    let is_claim = witnesses.next().is_some_and(|s| s.told_by_agent);
+    let greedy = stations.iter().filter(|s| s.demand() == Demand::Greedy);
+    is_claim && witnesses.next().is_none() && greedy.count() > 2
+}
+
 /// Share of the stations that witness rounds that have reported in this slot.
 fn fresh_share(stations: &[StationEstimate]) -> f64 {
     let (mut witnesses, mut fresh) = (0_u32, 0_u32);
@@ -177,7 +196,7 @@ fn payload_share(stations: &[StationEstimate]) -> f64 {
         .iter()
         .map(|s| {
             let answers = s.heard().map_or(0.0, |_| s.answer_share());
-            s.airtime_s() * s.on_air_pps() + answers
+            s.least_airtime_s() * s.on_air_pps() + answers
         })
         .sum()
 }
@@ -198,8 +217,31 @@ fn noise(round: Round, payload: f64) -> f64 {
 /// Overhead per frame if a round takes `round_s`.
 fn overhead_per_frame(stations: &[StationEstimate], round_s: f64) -> Option<f64> {
     let payload = payload_share(stations) + uplink_share(stations);
-    let frames: f64 = stations.iter().map(|s| s.turns(round_s)).sum();
+    let frames = frames_per_round(stations, round_s);
     (frames > 0.0).then(|| round_s * (1.0 - payload).max(0.0) / frames)
+}
+
+/// Frames in a round of `round_s`. Where one station of three or more tells alone that it misses
+/// turns, it counts as taking all of them: so do the rates that it was granted.
+fn frames_per_round(stations: &[StationEstimate], round_s: f64) -> f64 {
+    let (mut frames, mut served, mut missed) = (0.0, 0_u32, 0_u32);
+    let mut missing = 0.0;
+    for station in stations {
+        let turns = station.turns(round_s);
+        frames += turns;
+        if station.takes_all_turns() {
+            served += 1;
+            if turns < 1.0 && station.told_by_agent {
+                missed += 1;
+                missing = 1.0 - turns;
+            }
+        }
+    }
+    if missed == 1 && served > 2 {
+        frames + missing
+    } else {
+        frames
+    }
 }
 
 /// Frames per round to a station whose frames are `gap_s` apart on average; 1 if the gap differs

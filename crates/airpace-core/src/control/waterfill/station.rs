@@ -1,6 +1,7 @@
 //! The law's estimate of one station: its rounds, its airtime per packet, and what it can use.
 
 mod account;
+mod air;
 mod grants;
 mod reads;
 
@@ -13,11 +14,15 @@ use super::elsewhere::Elsewhere;
 use super::frame_limit::FrameLimit;
 use super::granted::Granted;
 use super::heard::{ENOUGH_FRAMES, Heard, SlotLength, Tally};
+use air::OnAir;
 use airpace_units::Time;
 
 /// Slots without a report after which a station's last measurements no longer count. An agent that
 /// has little to tell extends a slot to four.
 const SILENT_SLOTS: f64 = 4.5;
+/// Slots after which what a silent station was sent before no longer counts as on the air. Until then
+/// the sender has told what it sends to it, or sends nothing.
+const SENT_SLOTS: f64 = 7.0;
 /// The gap across the boundary of two slots counts if it is at most this many times the mean gap
 /// within the slot.
 const FIRST_GAP_MAX: f64 = 2.5;
@@ -78,6 +83,10 @@ pub(super) struct StationEstimate {
     pub(super) sent_pps: f64,
     /// Packets per second sent to the station, if no sensor saw their frames.
     unseen_pps: f64,
+    on_air: OnAir,
+    /// Whether an agent tells of the station's frames. The PHY rate that it told holds while it is
+    /// silent.
+    pub(super) told_by_agent: bool,
     /// Consecutive reports without frames although packets were sent.
     frameless_reports: u8,
     /// Consecutive reports of frames that held far fewer packets than were sent.
@@ -96,6 +105,9 @@ pub(super) struct StationEstimate {
     /// the sensor cannot see them.
     collided: f64,
     airtime_s: f64,
+    /// Airtime per packet in the slot before, if the PHY rate has changed since; otherwise infinite,
+    /// seconds.
+    before_s: f64,
     /// What is believed of the airtime that the station claims.
     pub(super) credit: Credit,
     backlogged: bool,
@@ -136,7 +148,9 @@ pub(super) struct StationEstimate {
     rate_changed: bool,
     /// Whether the PHY rate is assumed because neither an agent nor a radio tells it.
     pub(super) rate_assumed: bool,
-    frame_limit: FrameLimit,
+    pub(super) frame_limit: FrameLimit,
+    /// Most packets per frame that other stations bear out.
+    pub(super) frame_level_most: f64,
     pub(super) elsewhere: Elsewhere,
     pub(super) target_level: f64,
     pub(super) rate_pps: f64,
@@ -157,6 +171,8 @@ impl StationEstimate {
             received_pps: 0.0,
             sent_pps: 0.0,
             unseen_pps: 0.0,
+            on_air: OnAir::default(),
+            told_by_agent: false,
             frameless_reports: 0,
             deficit_reports: 0,
             concealed_pps: 0.0,
@@ -166,6 +182,7 @@ impl StationEstimate {
             repeats: 1.0,
             collided: 0.0,
             airtime_s: 0.0,
+            before_s: f64::INFINITY,
             credit: Credit::new(1.0 / config.assumed_phy_bps),
             backlogged: true,
             paced: true,
@@ -188,6 +205,7 @@ impl StationEstimate {
             rate_changed: false,
             rate_assumed: false,
             frame_limit: FrameLimit::new(config.frame_level),
+            frame_level_most: f64::INFINITY,
             elsewhere: Elsewhere::default(),
             target_level: 0.0,
             rate_pps: 0.0,
@@ -200,14 +218,20 @@ impl StationEstimate {
     /// Begins a slot. Measurements of a station that stays silent expire.
     pub(super) fn age(&mut self, now: Time) {
         self.pause_s = 0.0;
-        self.silent = self.is_silent(now);
+        self.silent = self.is_silent_for(now, SILENT_SLOTS);
         if self.silent {
-            self.heard = None;
+            // Until lately it was sent as much as before.
+            let on_air_pps = self.on_air_pps();
+            self.on_air.forget();
+            self.forget_frames();
             self.uplink_share = 0.0;
             self.wait_p95_s = None;
-            self.tally = Tally::default();
             self.received_pps = 0.0;
-            self.unseen_pps = 0.0;
+            self.unseen_pps = if self.is_silent_for(now, SENT_SLOTS) {
+                0.0
+            } else {
+                on_air_pps
+            };
         }
     }
 
@@ -216,9 +240,9 @@ impl StationEstimate {
         self.tally = Tally::default();
     }
 
-    /// Whether reports have not come for some slots.
-    fn is_silent(&self, now: Time) -> bool {
-        now.saturating_since(self.heard_at).as_secs_f64() > SILENT_SLOTS * self.slot.longest_s()
+    /// Whether reports have not come for so many slots.
+    fn is_silent_for(&self, now: Time, slots: f64) -> bool {
+        now.saturating_since(self.heard_at).as_secs_f64() > slots * self.slot.longest_s()
     }
 
     /// Takes the slot's report.
@@ -261,12 +285,7 @@ impl StationEstimate {
             self.unseen_pps = sample.sent_pps.unwrap_or(0.0);
         }
         self.received_pps = sample.received_pps;
-        let phy_bps = sample.phy_bps.unwrap_or(self.phy_bps);
-        let factor = (phy_bps / self.phy_bps).max(self.phy_bps / phy_bps);
-        // Neither this slot nor the last shows one rate alone.
-        self.rate_changed = factor > RATE_CHANGE;
-        self.phy_bps = phy_bps;
-        self.rate_assumed = sample.is_passive && !sample.is_overheard;
+        self.take_rate(sample, is_new);
         // Without a backlog, packets are acknowledgements and pings, which are smaller than the
         // packets that will fill frames.
         if let Some(bytes) = sample.packet_bytes.filter(|_| sample.backlogged) {
@@ -309,6 +328,31 @@ impl StationEstimate {
         self.quiet_pps += QUIET_GAIN * (quiet_pps - self.quiet_pps);
         self.account_uplink(sample, config);
         self.account(sample, config);
+        let told_pps = self.told_pps();
+        self.on_air
+            .observe(sample, told_pps, self.target_level, self.full);
+    }
+
+    /// Takes the PHY rate. A new station had none before.
+    fn take_rate(&mut self, sample: &Sample, is_new: bool) {
+        self.told_by_agent = if sample.frames > 0.0 {
+            !sample.is_passive
+        } else {
+            self.told_by_agent
+        };
+        // What is assumed of a station that is silent for a while is worse than what its agent told.
+        let is_kept = sample.is_unseen() && self.told_by_agent;
+        let phy_bps = sample.phy_bps.filter(|_| !is_kept).unwrap_or(self.phy_bps);
+        let factor = (phy_bps / self.phy_bps).max(self.phy_bps / phy_bps);
+        // Neither this slot nor the last shows one rate alone.
+        self.rate_changed = factor > RATE_CHANGE;
+        self.before_s = if self.rate_changed && !is_new && !sample.is_passive {
+            self.airtime_s()
+        } else {
+            f64::INFINITY
+        };
+        self.phy_bps = phy_bps;
+        self.rate_assumed = sample.is_passive && !sample.is_overheard && !is_kept;
     }
 
     /// Updates what the station's own frames take: a share of the time, and bytes per packet that it
@@ -386,12 +430,17 @@ impl StationEstimate {
     /// Largest number of packets in a frame to this station: limited by the window, the duration,
     /// or the longest frame seen.
     pub(super) fn longest_frame(&self, config: &WaterfillConfig) -> f64 {
-        let raw_airtime_s = packet_airtime_s(self.packet_bytes, self.phy_bps);
-        let by_duration = config.frame_duration.as_secs_f64() / raw_airtime_s;
         self.frame_limit
             .packets(self.phy_bps, config.frame_level)
-            .min(by_duration.floor())
+            .min(self.frame_level_most.max(config.frame_level))
+            .min(self.packets_by_duration(config).floor())
             .max(1.0)
+    }
+
+    /// Packets in the longest PPDU.
+    pub(super) fn packets_by_duration(&self, config: &WaterfillConfig) -> f64 {
+        let raw_airtime_s = packet_airtime_s(self.packet_bytes, self.phy_bps);
+        config.frame_duration.as_secs_f64() / raw_airtime_s
     }
 
     /// Largest level that the law may aim at.

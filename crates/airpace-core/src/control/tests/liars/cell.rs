@@ -1,7 +1,7 @@
 //! A cell with a liar in it, and what its honest stations have.
 
 use super::draws::Draws;
-use super::lie::Lie;
+use super::lie::{Lie, TRUTH};
 use crate::control::tests::plant::Plant;
 use crate::control::{Aim, Goal, Law, LawConfig, RateController};
 use crate::report::claims::Ledger;
@@ -13,11 +13,12 @@ pub(super) const SLOT_S: f64 = 0.1;
 pub(super) const SLOTS: usize = 300;
 pub(super) const SETTLING: usize = 200;
 
-/// What the proxy does with a station that is silent: after these slots it is sent little ...
+/// What the proxy does with a station that is silent: after these slots it is sent little, and the law
+/// is told how much ...
 const CONSERVATIVE_SLOTS: u32 = 5;
 /// ... which are 10 Mbit/s ...
 const CONSERVATIVE_PPS: f64 = 834.0;
-/// ... and after these the law is told what is sent.
+/// ... and after these what the law grants it.
 const UNSHAPED_SLOTS: u32 = 50;
 
 /// A cell of which the first station may lie.
@@ -94,7 +95,26 @@ impl Cell {
         self.run_under(self.law().as_mut(), lie)
     }
 
+    /// What honest stations have beside a first station that tells the truth.
+    pub(super) fn reference(&self) -> Reference {
+        let rest = Self {
+            mbps: self.mbps[1..].to_vec(),
+            ..self.clone()
+        };
+        let mut absent = rest.run_judged(rest.law().as_mut(), &TRUTH, 0);
+        absent.received_pps.insert(0, 0.0);
+        Reference {
+            greedy: self.run(&TRUTH),
+            absent,
+        }
+    }
+
     pub(super) fn run_under(&self, law: &mut dyn RateController, lie: &Lie) -> Outcome {
+        self.run_judged(law, lie, 1)
+    }
+
+    /// Runs the cell. Means are those of the stations from number `first` on.
+    fn run_judged(&self, law: &mut dyn RateController, lie: &Lie, first: usize) -> Outcome {
         let stations = self.mbps.len();
         let mut plant = Plant::new(&self.mbps, SLOT_S);
         let mut ledgers = vec![Ledger::default(); stations];
@@ -105,7 +125,7 @@ impl Cell {
             p95_s: 0.0,
         };
         let judged = (SLOTS - SETTLING) as f64;
-        let of_mean = 1.0 / (judged * (stations - 1) as f64);
+        let of_mean = 1.0 / (judged * (stations - first) as f64);
         let mut silent_slots = 0;
         for slot in 0..SLOTS {
             let mut waits = vec![0.0; stations];
@@ -130,7 +150,7 @@ impl Cell {
                 } else {
                     0
                 };
-                if silent_slots >= UNSHAPED_SLOTS {
+                if silent_slots > CONSERVATIVE_SLOTS {
                     reports[0] = SlotReport {
                         slot,
                         sensor: Sensor::None,
@@ -152,7 +172,7 @@ impl Cell {
             for (sum, view) in outcome.received_pps.iter_mut().zip(&views) {
                 *sum += view.received_pps / judged;
             }
-            for (view, wait_s) in views.iter().zip(&waits).skip(1) {
+            for (view, wait_s) in views.iter().zip(&waits).skip(first) {
                 outcome.round_s += view.round_s * of_mean;
                 outcome.queue += f64::from(view.queue) * of_mean;
                 outcome.p95_s += wait_s * of_mean;
@@ -177,10 +197,18 @@ fn waiting_time(report: &SlotReport, queue: u32, round_s: f64) -> Option<Waiting
     })
 }
 
+/// What honest stations have beside a first station that tells the truth and uses all it is granted,
+/// and without it.
+#[derive(Clone, Debug)]
+pub(super) struct Reference {
+    pub(super) greedy: Outcome,
+    pub(super) absent: Outcome,
+}
+
 /// What a lie does to the honest stations of a cell.
 #[derive(Clone, Debug)]
 pub(super) struct Harm {
-    /// Least share that an honest station has of what it has in a cell without a liar.
+    /// Least share that an honest station has of what it has beside stations that use all they are granted.
     pub(super) share: f64,
     /// Factor by which the rounds of the honest stations, or their 95th percentile where a latency was
     /// asked for, exceed those without a liar, and the latency.
@@ -190,20 +218,33 @@ pub(super) struct Harm {
 }
 
 impl Harm {
-    pub(super) fn of(cell: &Cell, honest: &Outcome, lied: &Outcome) -> Self {
-        let pairs = lied.received_pps.iter().zip(&honest.received_pps);
-        let share = pairs
+    /// Compares a cell with a lie with the same cell without one.
+    ///
+    /// Whoever refuses his packets leaves the others the cell that they have without him, and has told
+    /// nothing false. Its rounds are longer where he had short frames, and a fast station may have less
+    /// in it: the frames of slow ones grow with the round, and its own are full. So a share is lost, and
+    /// a delay has grown, against the worse of both cells.
+    pub(super) fn of(cell: &Cell, honest: &Reference, lied: &Outcome) -> Self {
+        let least_pps = honest.greedy.received_pps.iter();
+        let least_pps = least_pps
+            .zip(&honest.absent.received_pps)
+            .map(|(greedy, absent)| greedy.min(*absent));
+        let share = lied
+            .received_pps
+            .iter()
+            .zip(least_pps)
             .skip(1)
             .map(|(lied, honest)| lied / honest)
             .fold(f64::INFINITY, f64::min);
+        let longest = |of: fn(&Outcome) -> f64| of(&honest.greedy).max(of(&honest.absent));
         let delay = match cell.latency {
-            Some(latency) => lied.p95_s / honest.p95_s.max(latency.as_secs_f64()),
-            None => lied.round_s / honest.round_s,
+            Some(latency) => lied.p95_s / longest(|had| had.p95_s).max(latency.as_secs_f64()),
+            None => lied.round_s / longest(|had| had.round_s),
         };
         Self {
             share,
             delay,
-            queue: lied.queue - honest.queue,
+            queue: lied.queue - longest(|had| had.queue),
         }
     }
 

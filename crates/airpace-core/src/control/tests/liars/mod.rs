@@ -10,7 +10,7 @@ mod lie;
 
 use cell::{Cell, Harm};
 use draws::Draws;
-use lie::{Lie, TRUTH};
+use lie::Lie;
 
 /// Least share of its rate in a cell without a liar that an honest station is to keep.
 const LEAST_SHARE: f64 = 0.9;
@@ -93,7 +93,7 @@ fn attack(seed: u64, cells: u64) -> [Record; 2] {
         let mut draws = Draws::new(seed.wrapping_add(idx << 20));
         let cell = Cell::draw(&mut draws);
         let is_fast = idx % 2 == 1;
-        let honest = cell.run(&TRUTH);
+        let honest = cell.reference();
         let mut worst: Option<(f64, Lie)> = None;
         for attempt in 0..TRIES {
             let is_drawn = 2 * attempt < TRIES;
@@ -146,7 +146,7 @@ fn check_default_aim(seed: u64, cases: u64) {
         let cell = Cell::balanced(&Cell::draw(&mut draws).mbps);
         let mut lie = Lie::draw(&mut draws);
         lie.phy = lie.phy.min(1.0);
-        let harm = Harm::of(&cell, &cell.run(&TRUTH), &cell.run(&lie));
+        let harm = Harm::of(&cell, &cell.reference(), &cell.run(&lie));
         assert!(harm.share >= WORST_SHARE, "{harm:?}: {cell:?} {lie:?}");
         assert!(harm.delay <= DELAY_MOST, "{harm:?}: {cell:?} {lie:?}");
         assert!(harm.queue <= QUEUE_MOST, "{harm:?}: {cell:?} {lie:?}");

@@ -4,6 +4,7 @@ use super::super::super::AirEstimate;
 use super::super::config::WaterfillConfig;
 use super::super::heard::Heard;
 use super::super::overhead;
+use super::super::share::Demand;
 use super::{EVERY_ROUND_LEVEL, StationEstimate};
 
 /// Fewer bytes than this are acknowledgements of a download.
@@ -40,8 +41,13 @@ impl StationEstimate {
     }
 
     /// Packets per second that are on the air: those in frames, or, where no sensor sees the frames,
-    /// those sent.
+    /// those sent; as far as what was sent bears it out.
     pub(in crate::control::waterfill) fn on_air_pps(&self) -> f64 {
+        self.on_air.bounded(self.told_pps())
+    }
+
+    /// The same as the station tells it.
+    pub(super) fn told_pps(&self) -> f64 {
         match self.heard {
             // Packets that were sent, are not queued, and were not lost must have been on the air.
             Some(heard) => heard.frame_pps.max(self.concealed_pps),
@@ -54,8 +60,14 @@ impl StationEstimate {
         match self.heard {
             Some(heard) => overhead::turns(round_s, heard.gap_s),
             // Packets that come further apart than rounds have frames of their own.
-            None => (self.unseen_pps * round_s).min(1.0),
+            None => (self.on_air_pps() * round_s).min(1.0),
         }
+    }
+
+    /// Whether the last rate was meant to have a packet waiting at every turn, and packets were sent
+    /// at it.
+    pub(in crate::control::waterfill) fn takes_all_turns(&self) -> bool {
+        self.paced && self.target_level >= EVERY_ROUND_LEVEL && self.demand() == Demand::Greedy
     }
 
     /// 95th percentile of the waiting time in seconds, averaged over slots, if it is measured.
@@ -102,6 +114,11 @@ impl StationEstimate {
     /// Airtime per packet received, retransmissions included, seconds (w).
     pub(in crate::control::waterfill) fn airtime_s(&self) -> f64 {
         self.airtime_s * self.credit.known_factor()
+    }
+
+    /// The same, or that of the last slot if it was less: the slot's packets were granted by it.
+    pub(in crate::control::waterfill) fn least_airtime_s(&self) -> f64 {
+        self.airtime_s().min(self.before_s)
     }
 
     /// The same as the allocation counts it, with what queues have shown beyond the estimate.
