@@ -61,9 +61,10 @@ fn sum(goodput: &[f64]) -> f64 {
 #[test]
 fn observed_stations_get_nearly_what_agents_would_get_them() {
     let downloads = "[[flow]]\nkind = \"tcp\"\n";
-    let (closed, closed_ms) = measured(downloads, "law = \"none\"");
-    let (agents, _) = measured(downloads, "reports = \"air\"");
-    let (observed, observed_ms) = measured(downloads, "reports = \"observed\"");
+    // A station's goodput over six seconds differs by two per cent between seeds.
+    let (closed, closed_ms) = measured_over_seeds(downloads, "law = \"none\"");
+    let (agents, _) = measured_over_seeds(downloads, "reports = \"air\"");
+    let (observed, observed_ms) = measured_over_seeds(downloads, "reports = \"observed\"");
     assert!(sum(&observed) >= sum(&closed), "{observed:?} {closed:?}");
     assert!(
         sum(&observed) >= 0.88 * sum(&agents),
