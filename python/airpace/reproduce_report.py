@@ -21,6 +21,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from airpace import figures
+from airpace.model import jain
 from airpace.plots import STYLE
 from airpace.results import FormatError
 
@@ -136,9 +137,8 @@ def _level(case: str, summary: dict[str, Any]) -> Points:
 def _counted_jain(case: str, summary: dict[str, Any]) -> Points:
     group, series = _parts(case)
     airtimes = [station.get("counted_airtime_share") or 0.0 for station in summary["stations"]]
-    squares = len(airtimes) * sum(airtime**2 for airtime in airtimes)
-    if squares:
-        yield group, series, sum(airtimes) ** 2 / squares
+    if any(airtimes):
+        yield group, series, float(jain(airtimes))
 
 
 def _voice(case: str, summary: dict[str, Any]) -> Points:

@@ -5,8 +5,9 @@ use airpace_config::quantity::Span;
 use airpace_core::queue::CoDelConfig;
 
 impl EdgeConfig {
-    /// What CoDel's values are where the configuration has none.
-    pub(super) fn codel() -> CoDelConfig {
+    /// CoDel's values where the configuration has none.
+    #[must_use]
+    pub fn codel() -> CoDelConfig {
         CoDelConfig::in_line()
     }
 
@@ -18,8 +19,9 @@ impl EdgeConfig {
 }
 
 impl ProxyConfig {
-    /// What CoDel's values are where the configuration has none.
-    pub(super) fn codel() -> CoDelConfig {
+    /// CoDel's values where the configuration has none.
+    #[must_use]
+    pub fn codel() -> CoDelConfig {
         CoDelConfig::paced()
     }
 
@@ -31,8 +33,9 @@ impl ProxyConfig {
 }
 
 impl AgentConfig {
-    /// What CoDel's values are where the configuration has none.
-    pub(super) fn codel() -> CoDelConfig {
+    /// CoDel's values where the configuration has none.
+    #[must_use]
+    pub fn codel() -> CoDelConfig {
         CoDelConfig::paced()
     }
 

@@ -7,7 +7,6 @@ use crate::proxy::settings::TUNNEL_OVERHEAD;
 use crate::queues::fq_codel;
 use airpace_api::config::AgentConfig;
 use airpace_api::telemetry::AgentSlot;
-use airpace_core::queue::CoDelConfig;
 use airpace_core::report::{LevelSource, SlotReport};
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_core::wire::ip;
@@ -43,7 +42,7 @@ impl PacketAgent {
             uplink_rate: config.uplink.rate.map(|rate| rate.0),
             gather_acks: config.uplink.gather_acks.0,
             thin_acks: config.uplink.thin_acks,
-            queue: fq_codel(&config.queue, CoDelConfig::paced()),
+            queue: fq_codel(&config.queue, AgentConfig::codel()),
             packet_overhead: TUNNEL_OVERHEAD,
         };
         Self {

@@ -3,7 +3,6 @@
 use crate::control;
 use airpace_api::config::EdgeConfig;
 use airpace_core::control::LawConfig;
-use airpace_core::queue::CoDelConfig;
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_edge::inline::{InlineConfig, KnownStation, MediumConfig};
 use airpace_edge::proxy::{Pacing, ProxyConfig};
@@ -14,7 +13,7 @@ pub(super) fn inline(config: &EdgeConfig) -> InlineConfig {
     let mut proxy = control::proxy_config(
         &config.control,
         &config.queue,
-        CoDelConfig::in_line(),
+        EdgeConfig::codel(),
         config.l4s,
     );
     if let Pacing::Law(LawConfig::Waterfill(law)) = &mut proxy.pacing {

@@ -3,7 +3,6 @@
 use crate::control;
 use airpace_api::config::{Interactive, ProxyConfig};
 use airpace_core::phy::AccessCategory;
-use airpace_core::queue::CoDelConfig;
 use airpace_core::wire::ip::{IPV4_HEADER_BYTES, IPV4_UDP_HEADER_BYTES};
 use airpace_edge::proxy::{self, Fallback, InteractiveConfig, StationConfig};
 
@@ -49,7 +48,7 @@ pub(super) fn edge(config: &ProxyConfig) -> proxy::ProxyConfig {
         ..control::proxy_config(
             &config.control,
             &config.queue,
-            CoDelConfig::paced(),
+            ProxyConfig::codel(),
             config.l4s,
         )
     }

@@ -79,6 +79,7 @@ impl Cell {
         let load = self.load;
         let (mut stations, mut flows) = (String::new(), String::new());
         for (index, rate) in self.unseen.iter().enumerate() {
+            // Random streams go by names. The first station's are those of a cell with one.
             let number = if index == 0 {
                 String::new()
             } else {

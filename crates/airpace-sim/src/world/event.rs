@@ -137,11 +137,6 @@ pub(super) struct Alarm {
 }
 
 impl Alarm {
-    /// An alarm that is not set.
-    pub(super) const fn new() -> Self {
-        Self { scheduled: None }
-    }
-
     /// Ensures that an event comes at `due` or earlier.
     #[inline]
     pub(super) fn set(&mut self, agenda: &mut Agenda, due: Option<Time>, class: Class, index: u32) {

@@ -38,13 +38,13 @@ pub(super) fn intakes(
 }
 
 impl Intake {
-    const fn new(node: NodeId, rules: Mitigation) -> Self {
+    fn new(node: NodeId, rules: Mitigation) -> Self {
         Self {
             node,
             rules,
             span: None,
             held: Vec::new(),
-            alarm: Alarm::new(),
+            alarm: Alarm::default(),
         }
     }
 

@@ -34,9 +34,9 @@ const RATE_PARTS: [f64; 2] = [0.3, 0.08];
 const FIRST_OVER_SECOND: f64 = 2.5;
 /// A pacer that has sent a round's packets sends the next when the lower rate has made up for them. So
 /// long may that take, seconds; calls and pings to the same station wait for it.
-pub(super) const DEBT_S: f64 = 0.15;
+const DEBT_S: f64 = 0.15;
 /// With longer rounds there would be no dip to speak of.
-pub(super) const RATE_PART_MOST: f64 = 0.4;
+const RATE_PART_MOST: f64 = 0.4;
 /// Slot of a dip, from zero, that has the rate of its first part.
 const FIRST_PART_SLOT: usize = 2;
 /// Slots at the end of a short and of a long dip that tell what remains.
@@ -70,6 +70,12 @@ const QUEUED_RISE: (f64, f64) = (1.4, 2.0);
 const FLOOR_KEPT: f64 = 0.9;
 /// Least airtime per packet as a part of the cell's usual one, for how much of a dip it explains.
 const PACKET_LEAST: f64 = 0.1;
+
+/// Least part of a rate in a dip while a round takes `round_s`; `None` if that is too long for dips.
+pub(super) fn least_rate_part(round_s: f64) -> Option<f64> {
+    let least = round_s / DEBT_S;
+    (least < RATE_PART_MOST).then_some(least)
+}
 
 /// When dips take place, and what they have shown.
 #[derive(Clone, Debug)]
@@ -321,10 +327,10 @@ impl Found {
 
 impl Dip {
     fn begin(now: Time, slot: &SlotRemainder) -> Option<Self> {
-        let least = slot.round_s / DEBT_S;
+        let least = least_rate_part(slot.round_s)?;
         let second = RATE_PARTS[1].max(least);
         let first = (FIRST_OVER_SECOND * second).clamp(RATE_PARTS[0], 1.0);
-        (slot.packets >= 1.0 && least < RATE_PART_MOST).then(|| Self {
+        (slot.packets >= 1.0).then(|| Self {
             begun: now,
             until: now + SHORT,
             rate_parts: [first, second],

@@ -5,7 +5,7 @@
 //! own. If nothing goes, the access point may hold a queue for it; then the dip lasts until that is gone.
 
 use super::alike::drawn_together;
-use super::dip::{BROKEN_OFF, DEBT_S, RATE_PART_MOST};
+use super::dip::{BROKEN_OFF, least_rate_part};
 use super::round::UnseenPart;
 use airpace_units::{StationId, Time};
 use core::time::Duration;
@@ -33,7 +33,7 @@ const DIPPED_MOST: f64 = 0.6;
 const LAST: usize = 2;
 /// Usual slots that a dip is held against, at the least and at the most.
 const USUAL_SLOTS: (usize, usize) = (5, 10);
-/// Less than this part of the airtime that was known is none that has gone.
+/// If the dip shows no more than this part of the airtime that was known, none has gone.
 const FALLEN: f64 = 0.25;
 /// Least standard deviation of what a slot leaves, as a share of the time (simulated cells of four to six
 /// stations: 0.02 to 0.05).
@@ -44,15 +44,14 @@ const ERROR_FIRST: f64 = 1.0;
 const ERROR_KNOWN: f64 = 0.25;
 /// Growth of the error's square per second: PHY rates change.
 const DRIFT_PER_S: f64 = 0.0005;
-/// Width within which airtimes cannot be told apart over the error, and its least and largest value, as
-/// logarithms.
+/// Airtimes cannot be told apart within this multiple of their error, and within a width of at least and at
+/// most so much, as logarithms.
 const ALIKE_OVER_ERROR: f64 = 1.5;
 const ALIKE_WIDTH: (f64, f64) = (0.15, 0.3);
 /// Largest change of an airtime by one dip, and by one in which nothing has gone, as factors.
 const CHANGE_MOST: f64 = 4.0;
 const UNFALLEN_CHANGE_MOST: f64 = 2.0;
-/// Range of an airtime over that of the mean packet: from the highest PHY rate among the lowest to the
-/// opposite.
+/// Range of a packet's airtime over that of the mean packet: the highest PHY rate is 740 times the lowest.
 const WEIGHT_RANGE: (f64, f64) = (1e-3, 1e3);
 /// A dip that would leave more than this part of the error is not worth what it costs.
 const WORTH: f64 = 0.8;
@@ -109,7 +108,7 @@ pub(super) struct Slot {
 struct Found {
     /// Whether less was sent.
     is_dip: bool,
-    /// Whether something has gone, or may have gone unnoticed.
+    /// Whether some airtime has gone, or may have gone unnoticed.
     has_fallen: bool,
     /// Packets per second in usual slots.
     usual_pps: f64,
@@ -183,7 +182,7 @@ impl SoloDips {
         unseen: &[UnseenPart],
         packet_s: f64,
     ) -> bool {
-        // By errors of what is seen, nothing may be left for the mean packet, or less.
+        // Errors in what is seen may leave the mean packet no airtime, or a negative one.
         let is_told = packet_s > 0.0;
         if let Some(mut dip) = self.dip.take() {
             dip.slots.push(slot);
@@ -220,11 +219,14 @@ impl SoloDips {
     /// Begins the dip of the station that has waited longest for one, if one is due.
     fn begin(&mut self, now: Time, unseen: &[UnseenPart], packet_s: f64) {
         let may_dip = || unseen.iter().filter(|part| part.may_dip);
-        let round_s = self.usual.back().map_or(f64::INFINITY, |slot| slot.round_s);
-        let rate_part = RATE_PART.max(round_s / DEBT_S);
-        if may_dip().count() < 2 || rate_part > RATE_PART_MOST {
+        let round = self.usual.back().map(|slot| slot.round_s);
+        let Some(least) = round.and_then(least_rate_part) else {
+            return;
+        };
+        if may_dip().count() < 2 {
             return;
         }
+        let rate_part = RATE_PART.max(least);
         let mut due: Option<(Time, StationId)> = None;
         for part in may_dip() {
             let error = self.error(LAST) / (1.0 - rate_part);

@@ -83,7 +83,7 @@ impl AssumeRates {
             let packet_bytes = sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
             unseen.push(UnseenPart {
                 station,
-                may_dip: sample.backlogged && sample.wait.is_none() && !is_uploader(&sample),
+                may_dip: waits_unseen(&sample) && !is_uploader(&sample),
                 weight: self.remainder.weight(station),
                 pps: sample.sent_pps.unwrap_or(0.0),
                 packet_s: packet_airtime_s(packet_bytes, bps),
@@ -178,7 +178,7 @@ impl AssumeRates {
             let station = self.reports[idx].station;
             let weight = self.remainder.weight(station);
             let assumed = self.assumed(station);
-            assumed.is_dipped = sample.backlogged && sample.wait.is_none();
+            assumed.is_dipped = waits_unseen(&sample);
             let is_new = assumed.observed.is_none();
             // What an uploader is sent are acknowledgements, which take next to nothing themselves.
             let told = told.filter(|_| !is_uploader(&sample));
@@ -220,6 +220,11 @@ impl AssumeRates {
             }
         }
     }
+}
+
+/// Whether packets to a station wait for the pacer, and how long they wait at the access point is unknown.
+fn waits_unseen(sample: &Sample) -> bool {
+    sample.backlogged && sample.wait.is_none()
 }
 
 /// Whether a station sends more than it is sent.
