@@ -152,11 +152,23 @@ impl Dips {
         self.floor_s
     }
 
-    /// Whether one of the stations may be sent less than the others. Beside other networks, or before a dip
-    /// of all that is due, what is left tells little of one. The mean packet takes `told_s`.
-    pub(super) fn leave_room(&self, now: Time, slot: &SlotRemainder, told_s: f64) -> bool {
-        let is_first_due = self.dips == 0 && self.is_due(slot, |_| told_s);
-        self.rate_part(now) >= 1.0 && !slot.has_others(self.others_s) && !is_first_due
+    /// Whether one of the stations may be sent less than the others: beside other networks, what is left
+    /// tells little of one.
+    pub(super) fn leave_room(&self, now: Time, slot: &SlotRemainder) -> bool {
+        self.rate_part(now) >= 1.0 && !slot.has_others(self.others_s)
+    }
+
+    /// Whether the first dip of all is due. The mean packet takes `told_s`.
+    pub(super) fn is_first_due(&self, slot: &SlotRemainder, told_s: f64) -> bool {
+        self.dips == 0 && self.is_due(slot, |_| told_s)
+    }
+
+    /// Others take so much more time per frame than was known, as all stations have been sent little for long
+    /// enough.
+    pub(super) fn add_others(&mut self, now: Time, others_s: f64) {
+        self.others_s += others_s;
+        self.dips = self.dips.saturating_add(1);
+        self.next = now + LONGEST;
     }
 
     /// Part of the usual rate from `now` on.
@@ -166,6 +178,12 @@ impl Dips {
             Some(dip) if now < dip.until => dip.rate_parts[1],
             _ => 1.0,
         }
+    }
+
+    /// Whether a dip lasts, or means contain it.
+    pub(super) fn is_unusual(&self, now: Time) -> bool {
+        let lasts = |dip: &Dip| now > dip.begun && now <= dip.until + BROKEN_OFF;
+        self.dip.as_ref().is_some_and(lasts) || now < self.recovered
     }
 
     /// Has the next dip begin at once, unless one has just been.

@@ -13,12 +13,15 @@
 
 mod alike;
 mod beside;
+mod candidates;
 mod dip;
 mod foreign;
 mod intercept;
+mod introduction;
 mod median;
 mod remainder;
 mod round;
+mod slot;
 mod solo;
 mod steady;
 #[cfg(test)]
@@ -75,6 +78,8 @@ pub struct AssumeRates {
     /// What all transits have in common, seconds, by the rounds of a loaded channel.
     common_s: Option<f64>,
     foreign: Foreign,
+    /// Whether stations were introduced in the slot before, or a moment before that.
+    was_introduced: bool,
     /// What stations that are seen leave of the round.
     remainder: Remainder,
     /// The reports of the current slot with assumed rates filled in; kept for its capacity.
@@ -114,6 +119,7 @@ impl AssumeRates {
             assumed: Vec::new(),
             common_s: None,
             foreign: Foreign::default(),
+            was_introduced: false,
             remainder: Remainder::default(),
             reports: Vec::new(),
             allocations: Vec::new(),
@@ -144,6 +150,14 @@ impl AssumeRates {
     /// Updates the assumed rates of the stations whose frames this slot's reports tell of. Returns the
     /// airtime per packet to those whose frames no sensor sees, seconds, if the round tells it.
     fn learn(&mut self, now: Time) -> Option<Told> {
+        let is_introduced = self.remainder.is_introduced(now);
+        if !is_introduced && core::mem::replace(&mut self.was_introduced, is_introduced) {
+            // All that is remembered was in a time of quiet.
+            for (_, assumed) in &mut self.assumed {
+                (assumed.observed, assumed.ratio) = (None, Ratio::default());
+            }
+        }
+        self.was_introduced = is_introduced;
         let mut parts: Vec<RoundPart> = self.reports.iter().filter_map(RoundPart::of).collect();
         let alone = parts.clone();
         for part in parts.iter_mut().filter(|part| part.is_observed()) {
@@ -167,6 +181,10 @@ impl AssumeRates {
             has_upload: self.has_upload(),
             foreign_share: self.foreign.share,
         };
+        if self.remainder.is_unusual(now) {
+            // Means over the last frames do not fit what the stations that nobody sees are sent now.
+            return self.remaining(now, &parts, alone, &others);
+        }
         let mut division = round::divide(&parts, &others, self.overhead_s, self.common_s);
         self.keep_ratios(&parts, &mut division.packet_s);
         if let Some(share) = division.foreign_share {

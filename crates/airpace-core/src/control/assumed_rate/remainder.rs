@@ -3,6 +3,7 @@
 use super::dip::{Dips, Taken};
 use super::median::weighted_median;
 use super::round::UnseenPart;
+use super::slot::Slot;
 use super::solo::{self, SoloDips};
 use airpace_units::{StationId, Time};
 use std::collections::VecDeque;
@@ -83,6 +84,16 @@ impl Remainder {
         is_of_all || self.solo.is_dip(now)
     }
 
+    /// Whether those stations are sent more or less than usual, or have been a moment ago.
+    pub(super) fn is_unusual(&self, now: Time) -> bool {
+        self.dips.as_ref().is_some_and(|dips| dips.is_unusual(now)) || self.solo.is_unusual(now)
+    }
+
+    /// Whether those stations are being introduced, or have been a moment ago.
+    pub(super) fn is_introduced(&self, now: Time) -> bool {
+        self.solo.is_introduced(now)
+    }
+
     /// Airtime per packet of a station over the one that is told.
     pub(super) fn weight(&self, station: StationId) -> f64 {
         self.solo.weight(station)
@@ -107,11 +118,23 @@ impl Remainder {
         let packet_s =
             |others_s| packet_s(slots, others_s, usual_packet_s).unwrap_or(usual_packet_s);
         let solo_left_s = alone.left_s - dips.others_s() * alone.frames;
-        let solo_slot = solo::Slot::new(solo_left_s, alone.round_s, unseen);
+        let solo_slot = Slot::new(solo_left_s, alone.round_s, alone.frames, unseen);
+        self.solo.notice(now, unseen);
         if self.solo.is_dip(now) {
             let packet_s = packet_s(dips.others_s());
-            let has_ended = self.solo.take(now, solo_slot, &[], packet_s);
-            let gain = if has_ended { 1.0 } else { 0.0 };
+            let (packet_s, gain) = match self.solo.take(now, solo_slot, &[], packet_s) {
+                solo::Ended::Nothing => (packet_s, 0.0),
+                solo::Ended::Dip => (packet_s, 1.0),
+                solo::Ended::Quiet(others_s) => {
+                    dips.add_others(now, others_s);
+                    (packet_s, 0.0)
+                }
+                solo::Ended::Introduction(packet_s) => {
+                    // By the weights before, they tell of another mean packet.
+                    self.slots.clear();
+                    (packet_s, 1.0)
+                }
+            };
             return Some(Told { packet_s, gain });
         }
         match dips.take(now, alone, packet_s) {
@@ -149,7 +172,10 @@ impl Remainder {
         if is_rise || is_fall {
             self.solo.doubt(now);
         }
-        let may_dip = if dips.leave_room(now, &slot, told_s) {
+        // Before a dip of all that is due, what is left tells little of one station; an introduction begins
+        // with such a dip.
+        let waits = dips.is_first_due(&slot, told_s) && !self.solo.will_introduce(now);
+        let may_dip = if dips.leave_room(now, &slot) && !waits {
             unseen
         } else {
             &[]

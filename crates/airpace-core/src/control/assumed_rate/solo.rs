@@ -5,8 +5,11 @@
 //! own. If nothing goes, the access point may hold a queue for it; then the dip lasts until that is gone.
 
 use super::alike::drawn_together;
+use super::candidates::Candidates;
 use super::dip::{BROKEN_OFF, least_rate_part};
+use super::introduction::{self, Introduced, Introduction};
 use super::round::UnseenPart;
+use super::slot::{Slot, mean};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -37,7 +40,10 @@ const USUAL_SLOTS: (usize, usize) = (5, 10);
 const FALLEN: f64 = 0.25;
 /// Least standard deviation of what a slot leaves, as a share of the time (simulated cells of four to six
 /// stations: 0.02 to 0.05).
-const NOISE_LEAST: f64 = 0.04;
+pub(super) const NOISE_LEAST: f64 = 0.04;
+/// Error of what slots in a row leave, which does not become less with their number, as a share of the
+/// time: the times that are seen are wrong for a second or two now and then.
+pub(super) const SLOW_ERROR: f64 = 0.03;
 /// Error of an airtime of which nothing is known but the mean of all, and the error up to which it is
 /// known well, as parts of it.
 const ERROR_FIRST: f64 = 1.0;
@@ -51,6 +57,11 @@ const ALIKE_WIDTH: (f64, f64) = (0.15, 0.3);
 /// Largest change of an airtime by one dip, and by one in which nothing has gone, as factors.
 const CHANGE_MOST: f64 = 4.0;
 const UNFALLEN_CHANGE_MOST: f64 = 2.0;
+/// The same by an introduction, and the least error after it as a part of the airtime.
+const INTRODUCED_CHANGE_MOST: f64 = 16.0;
+const ERROR_INTRODUCED: f64 = 0.2;
+/// Introductions that are begun again if slots are missing before the first turn.
+const TRIES_MOST: u32 = 4;
 /// Range of a packet's airtime over that of the mean packet: the highest PHY rate is 740 times the lowest.
 const WEIGHT_RANGE: (f64, f64) = (1e-3, 1e3);
 /// A dip that would leave more than this part of the error is not worth what it costs.
@@ -62,6 +73,11 @@ pub(super) struct SoloDips {
     known: Vec<(StationId, Known)>,
     /// The last slots without a dip.
     usual: VecDeque<Slot>,
+    candidates: Candidates,
+    introduction: Option<Introduction>,
+    tries: u32,
+    /// When the last has ended.
+    introduced: Option<Time>,
     dip: Option<Dip>,
     /// When the next dip may begin, and when the last ended.
     next: Option<Time>,
@@ -93,15 +109,17 @@ struct Dip {
     since_fall: usize,
 }
 
-/// What a slot tells.
-#[derive(Clone, Debug)]
-pub(super) struct Slot {
-    /// The round, seconds.
-    round_s: f64,
-    /// What the stations that are seen and other networks leave, as a share of the time.
-    left: f64,
-    /// Packets per second that frames take.
-    pps: Vec<(StationId, f64)>,
+/// What a slot has ended.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Ended {
+    Nothing,
+    /// A dip, after which weights are new.
+    Dip,
+    /// The beginning of an introduction. Other networks take so much more time per frame of the access point
+    /// than was known, seconds.
+    Quiet(f64),
+    /// An introduction. The mean packet takes so long, seconds.
+    Introduction(f64),
 }
 
 /// What a dip tells of its station.
@@ -118,23 +136,6 @@ struct Found {
     error_s: f64,
 }
 
-impl Slot {
-    /// A slot whose round takes `round_s`, of which `left_s` are left to the stations in `unseen`.
-    pub(super) fn new(left_s: f64, round_s: f64, unseen: &[UnseenPart]) -> Self {
-        let pps = |part: &UnseenPart| (part.station, part.taken(round_s) / round_s);
-        Self {
-            round_s,
-            left: left_s / round_s,
-            pps: unseen.iter().map(pps).collect(),
-        }
-    }
-
-    fn pps_of(&self, station: StationId) -> f64 {
-        let of = self.pps.iter().find(|sent| sent.0 == station);
-        of.map_or(0.0, |sent| sent.1)
-    }
-}
-
 impl SoloDips {
     /// Airtime per packet of a station over that of the mean packet.
     pub(super) fn weight(&self, station: StationId) -> f64 {
@@ -149,6 +150,9 @@ impl SoloDips {
 
     /// Part of the usual rate that the station is sent from `now` on.
     pub(super) fn rate_part(&self, now: Time, station: StationId) -> f64 {
+        if let Some(introduction) = &self.introduction {
+            return introduction.rate_part(now, station);
+        }
         match &self.dip {
             Some(dip) if dip.station == station && now < dip.until => dip.rate_part,
             _ => 1.0,
@@ -158,11 +162,32 @@ impl SoloDips {
     /// Whether a dip lasts, or means still contain the last.
     pub(super) fn is_dip(&self, now: Time) -> bool {
         let lasts = |dip: &Dip| now <= dip.until + BROKEN_OFF;
-        self.dip.as_ref().is_some_and(lasts) || self.ended.is_some_and(|at| now <= at + RECOVERY)
+        self.is_introduced(now)
+            || self.dip.as_ref().is_some_and(lasts)
+            || self.ended.is_some_and(|at| now <= at + RECOVERY)
+    }
+
+    /// Whether stations are being introduced, or slots still contain that.
+    pub(super) fn is_introduced(&self, now: Time) -> bool {
+        let lasts = |of: &Introduction| !of.is_broken_off(now);
+        self.introduction.as_ref().is_some_and(lasts)
+            || self.introduced.is_some_and(|at| now <= at + CONTAINED)
+    }
+
+    /// Whether stations have their turns in an introduction, or means contain one. The quiet before them is
+    /// long.
+    pub(super) fn is_unusual(&self, now: Time) -> bool {
+        let has_turns = |of: &Introduction| of.has_turns() && !of.is_broken_off(now);
+        self.introduction.as_ref().is_some_and(has_turns)
+            || self.introduced.is_some_and(|at| now <= at + RECOVERY)
     }
 
     pub(super) fn remove(&mut self, station: StationId) {
         self.known.retain(|known| known.0 != station);
+        self.candidates.remove(station);
+        if let Some(introduction) = &mut self.introduction {
+            introduction.remove(station);
+        }
     }
 
     /// PHY rates have changed, and nothing tells of which station.
@@ -174,34 +199,63 @@ impl SoloDips {
     }
 
     /// Takes the slot that ends `now`. The mean packet takes `packet_s` seconds. A dip may begin of one of
-    /// the stations in `unseen`. Returns whether a dip has ended, after which weights are new.
+    /// the stations in `unseen`.
     pub(super) fn take(
         &mut self,
         now: Time,
         slot: Slot,
         unseen: &[UnseenPart],
         packet_s: f64,
-    ) -> bool {
+    ) -> Ended {
         // Errors in what is seen may leave the mean packet no airtime, or a negative one.
         let is_told = packet_s > 0.0;
+        if let Some(mut introduction) = self.introduction.take() {
+            let mut ended = Ended::Dip;
+            if !introduction.is_broken_off(now) && is_told {
+                match introduction.take(now, slot, packet_s) {
+                    introduction::Taken::Nothing => {
+                        self.introduction = Some(introduction);
+                        return Ended::Nothing;
+                    }
+                    introduction::Taken::Others(others_s) => {
+                        self.introduction = Some(introduction);
+                        return Ended::Quiet(others_s);
+                    }
+                    introduction::Taken::All => {
+                        let packet_s = self.introduce(now, introduction.introduced(), packet_s);
+                        ended = Ended::Introduction(packet_s);
+                        (self.introduced, self.tries) = (Some(now), 0);
+                    }
+                }
+            }
+            // Slots may be missing at the very beginning.
+            if ended != Ended::Dip || introduction.has_turns() || self.tries >= TRIES_MOST {
+                for station in introduction.stations() {
+                    self.known_mut(now, station);
+                }
+            }
+            (self.next, self.ended) = (Some(now + APART), Some(now));
+            self.usual.clear();
+            return ended;
+        }
         if let Some(mut dip) = self.dip.take() {
             dip.slots.push(slot);
             if now < dip.until {
                 self.dip = Some(dip);
-                return false;
+                return Ended::Nothing;
             }
             if now <= dip.until + BROKEN_OFF && is_told {
                 let found = self.found(&dip, packet_s);
                 if dip.goes_on(now, &found) {
                     dip.until = now + STEP;
                     self.dip = Some(dip);
-                    return false;
+                    return Ended::Nothing;
                 }
                 self.learn(now, &dip, &found, packet_s);
             }
             (self.next, self.ended) = (Some(now + APART), Some(now));
             self.usual.clear();
-            return true;
+            return Ended::Dip;
         }
         if self.ended.is_none_or(|at| now > at + CONTAINED) {
             if self.usual.len() == USUAL_SLOTS.1 {
@@ -210,10 +264,23 @@ impl SoloDips {
             self.usual.push_back(slot);
         }
         let next = *self.next.get_or_insert(now + FIRST);
-        if now >= next && self.usual.len() >= USUAL_SLOTS.0 && is_told {
+        if !unseen.is_empty() && self.will_introduce(now) {
+            self.begin_introduction(now);
+        } else if now >= next && self.usual.len() >= USUAL_SLOTS.0 && is_told {
             self.begin(now, unseen, packet_s);
         }
-        false
+        Ended::Nothing
+    }
+
+    /// Begins the introduction of the stations that are unknown.
+    fn begin_introduction(&mut self, now: Time) {
+        let round = self.usual.back().map(|slot| slot.round_s);
+        if let Some(least) = round.and_then(least_rate_part) {
+            let unknown = self.unknown(now).collect();
+            let quiet_part = introduction::QUIET_PART.max(least);
+            self.tries += 1;
+            self.introduction = Some(Introduction::new(now, unknown, quiet_part));
+        }
     }
 
     /// Begins the dip of the station that has waited longest for one, if one is due.
@@ -249,6 +316,27 @@ impl SoloDips {
         });
     }
 
+    /// Takes notice of the stations that nobody sees in the slot that ends `now`.
+    pub(super) fn notice(&mut self, now: Time, unseen: &[UnseenPart]) {
+        self.candidates.notice(now, unseen, |gone| {
+            if let Some(introduction) = &mut self.introduction {
+                introduction.remove(gone);
+            }
+        });
+    }
+
+    /// Stations of which nothing is known.
+    fn unknown(&self, now: Time) -> impl Iterator<Item = StationId> + '_ {
+        let is_known = |station| self.known.iter().any(|known| known.0 == station);
+        let ripe = self.candidates.ripe(now);
+        ripe.filter(move |&station| !is_known(station))
+    }
+
+    /// Whether what may begin next is an introduction.
+    pub(super) fn will_introduce(&self, now: Time) -> bool {
+        (1..=introduction::STATIONS_MOST).contains(&self.unknown(now).count())
+    }
+
     fn known_mut(&mut self, now: Time, station: StationId) -> &mut Known {
         let idx = self.known.iter().position(|known| known.0 == station);
         let idx = idx.unwrap_or_else(|| {
@@ -265,6 +353,42 @@ impl SoloDips {
         &mut self.known[idx].1
     }
 
+    /// Learns the weights after an introduction that ends `now`. Returns what the mean packet takes, seconds;
+    /// before it took `packet_s`.
+    fn introduce(&mut self, now: Time, introduced: &[Introduced], packet_s: f64) -> f64 {
+        for of in introduced {
+            let told_s = positive(of.seconds, of.error_s).clamp(
+                packet_s / INTRODUCED_CHANGE_MOST,
+                packet_s * INTRODUCED_CHANGE_MOST,
+            );
+            // What is no more than its error tells as much as the mean of all.
+            let prior = (ERROR_FIRST * packet_s).powi(2).max(told_s.powi(2));
+            let gain = prior / (prior + of.error_s.powi(2));
+            let seconds = packet_s + gain * (told_s - packet_s);
+            let error = (of.error_s * gain.sqrt() / seconds).hypot(ERROR_INTRODUCED);
+            let known = self.known_mut(now, of.station);
+            known.weight = seconds / packet_s;
+            known.fallen_weight = known.weight;
+            known.variance = error.powi(2);
+            known.next = now + SOON;
+        }
+        let last = self.usual.back().map_or(&[][..], |slot| &slot.sent_pps);
+        let packets: f64 = last.iter().map(|sent| sent.1).sum();
+        let weighted: f64 = last
+            .iter()
+            .map(|&(station, pps)| self.weight(station) * pps)
+            .sum();
+        let mean_weight = weighted / packets;
+        if !mean_weight.is_normal() {
+            return packet_s;
+        }
+        for (_, known) in &mut self.known {
+            known.weight = (known.weight / mean_weight).clamp(WEIGHT_RANGE.0, WEIGHT_RANGE.1);
+            known.fallen_weight /= mean_weight;
+        }
+        mean_weight * packet_s
+    }
+
     fn usual_pps(&self, station: StationId) -> f64 {
         mean(self.usual.iter().map(|slot| slot.pps_of(station)))
     }
@@ -276,7 +400,8 @@ impl SoloDips {
         let usual = mean(left());
         let deviation = mean(left().map(|left| (left - usual).powi(2))).sqrt();
         let (slots, usual_slots) = (slots as f64, self.usual.len() as f64);
-        deviation.max(NOISE_LEAST) * (1.0 / slots + 1.0 / usual_slots).sqrt()
+        let by_noise = deviation.max(NOISE_LEAST) * (1.0 / slots + 1.0 / usual_slots).sqrt();
+        by_noise.hypot(SLOW_ERROR)
     }
 
     /// What a dip that may end now tells.
@@ -317,7 +442,7 @@ impl SoloDips {
         let drift = DRIFT_PER_S * before.wait.as_secs_f64();
         let variance = (before.variance + drift) * found.before_s.powi(2);
         let error_variance = found.error_s.powi(2);
-        let beyond_s = found.seconds - found.before_s;
+        let beyond_s = positive(found.seconds, found.error_s) - found.before_s;
         // Most stations are alike, so the first difference may well be an error.
         let is_first = before.variance >= ERROR_FIRST.powi(2);
         let trust = if is_first {
@@ -393,189 +518,11 @@ impl Dip {
     }
 }
 
-fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
-    let count = values.len().max(1) as f64;
-    values.sum::<f64>() / count
+/// What is to be expected of something positive that was found to be `found`, with this error: about the mean
+/// of a normal distribution that is cut off at zero.
+fn positive(found: f64, error: f64) -> f64 {
+    0.5 * (found + found.hypot(1.6 * error))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SLOT_S: f64 = 0.1;
-    const ROUND_S: f64 = 10e-3;
-    /// Share of the time for each station.
-    const SHARE: f64 = 0.2;
-
-    /// Packets in a frame of a station, if one takes `packet_s` seconds: 64, or 5.484 ms (802.11ac).
-    fn frame_most(packet_s: f64) -> f64 {
-        (5.484e-3 / packet_s).min(64.0)
-    }
-
-    /// Stations that nobody sees, in slots without noise.
-    struct Cell {
-        now: Time,
-        /// Airtimes per packet, seconds.
-        packet_s: Vec<f64>,
-        /// Packets at the access point.
-        queues: Vec<f64>,
-        /// Airtime of the mean packet, by the usual slots, seconds.
-        mean_s: f64,
-        solo: SoloDips,
-    }
-
-    impl Cell {
-        fn new(packet_us: &[f64]) -> Self {
-            let packet_s: Vec<f64> = packet_us.iter().map(|us| us * 1e-6).collect();
-            Self {
-                now: Time::ZERO,
-                queues: vec![0.0; packet_s.len()],
-                mean_s: packet_s.iter().sum::<f64>() / packet_s.len() as f64,
-                packet_s,
-                solo: SoloDips::default(),
-            }
-        }
-
-        fn assumed_s(&self, index: usize) -> f64 {
-            self.solo.weight(StationId::from_index(index)) * self.mean_s
-        }
-
-        /// Runs a slot. Returns the part of the usual rate that each station is sent.
-        fn run_slot(&mut self) -> Vec<f64> {
-            let indices = 0..self.packet_s.len();
-            let id = StationId::from_index;
-            let rate_part = |index| self.solo.rate_part(self.now, id(index));
-            let parts: Vec<f64> = indices.clone().map(rate_part).collect();
-            let part = |index: usize| {
-                let packet_s = self.assumed_s(index);
-                // As the law, no more than frames hold.
-                let packets = (SHARE * ROUND_S / packet_s).min(0.93 * frame_most(packet_s));
-                UnseenPart {
-                    station: id(index),
-                    may_dip: true,
-                    weight: self.solo.weight(id(index)),
-                    pps: parts[index] * packets / ROUND_S,
-                    packet_s,
-                    bits: 1e4,
-                    uplink_per_s: 0.0,
-                }
-            };
-            let unseen: Vec<UnseenPart> = indices.clone().map(part).collect();
-            let mut left = 0.0;
-            for index in indices {
-                let held = self.queues[index] + unseen[index].pps * SLOT_S;
-                let most = frame_most(self.packet_s[index]) / ROUND_S;
-                let pps = (held / SLOT_S).min(most);
-                self.queues[index] = held - pps * SLOT_S;
-                left += pps * self.packet_s[index];
-            }
-            self.now += Duration::from_secs_f64(SLOT_S);
-            let weighted_pps: f64 = unseen.iter().map(|part| part.weight * part.pps).sum();
-            if !self.solo.is_dip(self.now) && weighted_pps > 0.0 {
-                self.mean_s += 0.5 * (left / weighted_pps - self.mean_s);
-            }
-            let slot = Slot::new(left * ROUND_S, ROUND_S, &unseen);
-            self.solo.take(self.now, slot, &unseen, self.mean_s);
-            parts
-        }
-
-        fn run(&mut self, seconds: u32) {
-            for _ in 0..10 * seconds {
-                self.run_slot();
-            }
-        }
-    }
-
-    #[test]
-    fn stations_of_different_rates_are_told_apart() {
-        for packet_us in [&[27.0, 175.0][..], &[27.0, 60.0, 175.0], &[100.0, 12.0]] {
-            let mut cell = Cell::new(packet_us);
-            cell.run(40);
-            for (index, us) in packet_us.iter().enumerate() {
-                let ratio = cell.assumed_s(index) / (us * 1e-6);
-                assert!((0.85..1.15).contains(&ratio), "{packet_us:?} us: {ratio}");
-            }
-        }
-    }
-
-    #[test]
-    fn equal_stations_stay_equal_and_lose_little() {
-        let mut cell = Cell::new(&[60.0, 60.0]);
-        cell.run(30);
-        let slots = 600;
-        let sent: f64 = (0..slots).map(|_| cell.run_slot()[0]).sum();
-        assert!(sent > 0.98 * f64::from(slots), "{sent}");
-        let ratio = cell.assumed_s(0) / cell.assumed_s(1);
-        assert!((0.97..1.03).contains(&ratio), "{ratio}");
-    }
-
-    #[test]
-    fn one_station_has_no_dips() {
-        let mut cell = Cell::new(&[60.0]);
-        for _ in 0..200 {
-            assert_eq!(cell.run_slot(), [1.0]);
-        }
-    }
-
-    #[test]
-    fn a_station_that_the_access_point_holds_packets_for_is_not_taken_for_fast() {
-        let mut cell = Cell::new(&[27.0, 175.0]);
-        cell.queues[1] = 500.0;
-        cell.run(40);
-        let ratio = cell.assumed_s(1) / 175e-6;
-        assert!((0.85..1.15).contains(&ratio), "{ratio}");
-        assert!(cell.queues[1] < 30.0, "{} packets", cell.queues[1]);
-    }
-
-    #[test]
-    fn after_a_change_the_ratio_is_learnt_anew() {
-        let mut cell = Cell::new(&[27.0, 27.0]);
-        cell.run(60);
-        cell.packet_s[1] = 60e-6;
-        cell.solo.doubt(cell.now);
-        cell.run(20);
-        let ratio = cell.assumed_s(1) / cell.assumed_s(0);
-        assert!((1.7..2.7).contains(&ratio), "{ratio}");
-    }
-
-    #[test]
-    fn a_station_that_leaves_in_its_dip_is_forgotten() {
-        let mut cell = Cell::new(&[27.0, 175.0]);
-        let dip = (0..100).find_map(|_| cell.run_slot().iter().position(|&part| part < 1.0));
-        let station = StationId::from_index(dip.expect("a dip within ten seconds"));
-        cell.run(5);
-        cell.solo.remove(station);
-        assert_eq!(cell.solo.weight(station), 1.0);
-    }
-
-    #[test]
-    fn while_nothing_is_left_for_the_stations_nothing_is_learnt() {
-        let mut cell = Cell::new(&[27.0, 175.0]);
-        let dip = (0..100).find(|_| cell.run_slot().iter().any(|&part| part < 1.0));
-        assert!(dip.is_some());
-        for packet_s in [-1e-6, 0.0, f64::NAN] {
-            for _ in 0..30 {
-                cell.now += Duration::from_secs_f64(SLOT_S);
-                let slot = Slot::new(-1e-3, ROUND_S, &[]);
-                cell.solo.take(cell.now, slot, &[], packet_s);
-            }
-        }
-        let weights = [0, 1].map(|index| cell.solo.weight(StationId::from_index(index)));
-        assert_eq!(weights, [1.0, 1.0]);
-    }
-
-    #[test]
-    fn a_dip_whose_end_is_missing_is_broken_off() {
-        let mut cell = Cell::new(&[27.0, 175.0]);
-        let dip = (0..100).find_map(|_| cell.run_slot().iter().position(|&part| part < 1.0));
-        assert!(dip.is_some());
-        cell.now += Duration::from_secs(5);
-        assert!(!cell.solo.is_dip(cell.now));
-        let sent = cell.run_slot();
-        assert_eq!(sent, [1.0, 1.0]);
-        assert_eq!(
-            [cell.solo.weight(StationId::from_index(0)), 1.0],
-            [1.0, 1.0]
-        );
-    }
-}
+mod tests;

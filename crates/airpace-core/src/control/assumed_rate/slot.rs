@@ -1,0 +1,48 @@
+//! What a slot tells of stations whose frames no sensor sees.
+
+use super::round::UnseenPart;
+use airpace_units::StationId;
+
+/// What a slot tells.
+#[derive(Clone, Debug)]
+pub(super) struct Slot {
+    /// The round, seconds, and frames of the access point in it.
+    pub(super) round_s: f64,
+    pub(super) frames: f64,
+    /// What the stations that are seen and other networks leave, as a share of the time.
+    pub(super) left: f64,
+    /// Packets per second that frames take.
+    pub(super) pps: Vec<(StationId, f64)>,
+    /// Packets per second that were sent.
+    pub(super) sent_pps: Vec<(StationId, f64)>,
+}
+
+impl Slot {
+    /// A slot whose round takes `round_s`, of which `left_s` are left to the stations in `unseen`.
+    pub(super) fn new(left_s: f64, round_s: f64, frames: f64, unseen: &[UnseenPart]) -> Self {
+        let pps = |part: &UnseenPart| (part.station, part.taken(round_s) / round_s);
+        Self {
+            round_s,
+            frames,
+            left: left_s / round_s,
+            pps: unseen.iter().map(pps).collect(),
+            sent_pps: unseen.iter().map(|part| (part.station, part.pps)).collect(),
+        }
+    }
+
+    /// Packets per second that were sent to the station.
+    pub(super) fn sent_pps_of(&self, station: StationId) -> f64 {
+        let of = self.sent_pps.iter().find(|sent| sent.0 == station);
+        of.map_or(0.0, |sent| sent.1)
+    }
+
+    pub(super) fn pps_of(&self, station: StationId) -> f64 {
+        let of = self.pps.iter().find(|sent| sent.0 == station);
+        of.map_or(0.0, |sent| sent.1)
+    }
+}
+
+pub(super) fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len().max(1) as f64;
+    values.sum::<f64>() / count
+}
