@@ -34,6 +34,8 @@ const RATE_PART: f64 = 0.25;
 const DIPPED_MOST: f64 = 0.6;
 /// Slots at the end of a dip that tell what is left.
 const LAST: usize = 2;
+/// A dip of a station that takes more than this share of the time makes rounds much shorter.
+const LARGE: f64 = 0.2;
 /// Usual slots that a dip is held against, at the least and at the most.
 const USUAL_SLOTS: (usize, usize) = (5, 10);
 /// If the dip shows no more than this part of the airtime that was known, none has gone.
@@ -78,6 +80,8 @@ pub(super) struct SoloDips {
     tries: u32,
     /// When the last has ended.
     introduced: Option<Time>,
+    /// When rounds were last much longer or shorter than usual.
+    unusual: Option<Time>,
     dip: Option<Dip>,
     /// When the next dip may begin, and when the last ended.
     next: Option<Time>,
@@ -104,6 +108,8 @@ struct Dip {
     begun: Time,
     until: Time,
     rate_part: f64,
+    /// Whether rounds are much shorter in it.
+    is_large: bool,
     slots: Vec<Slot>,
     /// Slots in a dip that was prolonged since what is left has fallen.
     since_fall: usize,
@@ -174,12 +180,14 @@ impl SoloDips {
             || self.introduced.is_some_and(|at| now <= at + CONTAINED)
     }
 
-    /// Whether stations have their turns in an introduction, or means contain one. The quiet before them is
-    /// long.
+    /// Whether rounds are much longer or shorter than usual because of a turn in an introduction, or of a dip, or
+    /// means contain that. The quiet before the turns is long.
     pub(super) fn is_unusual(&self, now: Time) -> bool {
         let has_turns = |of: &Introduction| of.has_turns() && !of.is_broken_off(now);
+        let lasts = |dip: &Dip| dip.is_large && now > dip.begun && now <= dip.until + BROKEN_OFF;
         self.introduction.as_ref().is_some_and(has_turns)
-            || self.introduced.is_some_and(|at| now <= at + RECOVERY)
+            || self.dip.as_ref().is_some_and(lasts)
+            || self.unusual.is_some_and(|at| now <= at + RECOVERY)
     }
 
     pub(super) fn remove(&mut self, station: StationId) {
@@ -225,6 +233,7 @@ impl SoloDips {
                         let packet_s = self.introduce(now, introduction.introduced(), packet_s);
                         ended = Ended::Introduction(packet_s);
                         (self.introduced, self.tries) = (Some(now), 0);
+                        self.unusual = Some(now);
                     }
                 }
             }
@@ -243,6 +252,9 @@ impl SoloDips {
             if now < dip.until {
                 self.dip = Some(dip);
                 return Ended::Nothing;
+            }
+            if dip.is_large {
+                self.unusual = Some(now);
             }
             if now <= dip.until + BROKEN_OFF && is_told {
                 let found = self.found(&dip, packet_s);
@@ -311,6 +323,7 @@ impl SoloDips {
             begun: now,
             until: now + SHORT,
             rate_part,
+            is_large: self.usual_pps(station) * self.weight(station) * packet_s > LARGE,
             slots: Vec::new(),
             since_fall: 0,
         });
