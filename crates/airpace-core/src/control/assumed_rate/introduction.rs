@@ -4,11 +4,11 @@
 //! station is then sent more than its frames hold, and the access point's queue fills. While it holds one,
 //! what goes in a dip of a single station is not that station's. So all are sent little first, until the
 //! queue is gone, and then each in turn its usual rate and more for some slots. What is left beyond the
-//! quiet, until it is quiet again, over the packets sent is the station's airtime, for however long the
-//! access point has held them.
+//! quiet, until it is quiet again, over the packets sent is the station's airtime per packet, however long
+//! the access point held them.
 
 use super::dip::BROKEN_OFF;
-use super::slot::{Slot, mean};
+use super::slot::{Slot, mean, mean_and_deviation};
 use super::solo::{NOISE_LEAST, SLOW_ERROR};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
@@ -207,7 +207,7 @@ impl Introduction {
             }
             let left_s: f64 = last.iter().map(|slot| slot.left * slot.round_s).sum();
             let frames: f64 = last.iter().map(|slot| slot.frames).sum();
-            self.noise = deviation(last).max(NOISE_LEAST);
+            self.noise = mean_and_deviation(last.iter()).1.max(NOISE_LEAST);
             self.is_beside = true;
             taken = Taken::Others(left_s / frames.max(1.0));
         } else {
@@ -242,9 +242,10 @@ impl Introduction {
         let sent = |slot: &Slot| slot.sent_pps_of(station) - quiet_pps_of(station);
         let pps: f64 = self.slots.iter().map(sent).sum();
         let explained: f64 = self.quiet_pps.iter().map(|of| of.1 * packet_s).sum();
+        let (mean_left, deviation) = mean_and_deviation(self.slots.iter());
         let (base, noise) = if self.is_beside {
             // Others' time has been subtracted, and varies.
-            (explained, deviation(&self.slots).max(self.noise))
+            (explained, deviation.max(self.noise))
         } else {
             // What is seen has errors that change slowly. The channel is idle at times while it is quiet,
             // and what is left then contains that.
@@ -253,7 +254,7 @@ impl Introduction {
             (0.5 * (self.quiet + explained), self.noise)
         };
         let slots = self.slots.len() as f64;
-        let left = slots * (mean_left(&self.slots) - base);
+        let left = slots * (mean_left - base);
         let by_noise = noise * (slots + slots * slots / LAST as f64).sqrt();
         if pps > 0.0 {
             self.introduced.push(Introduced {
@@ -267,12 +268,6 @@ impl Introduction {
 
 fn mean_left(slots: &[Slot]) -> f64 {
     mean(slots.iter().map(|slot| slot.left))
-}
-
-/// Standard deviation of what a slot leaves.
-fn deviation(slots: &[Slot]) -> f64 {
-    let usual = mean_left(slots);
-    mean(slots.iter().map(|slot| (slot.left - usual).powi(2))).sqrt()
 }
 
 #[cfg(test)]

@@ -42,6 +42,15 @@ impl Slot {
     }
 }
 
+/// Mean of what slots leave, and its standard deviation from slot to slot, as shares of the time.
+pub(super) fn mean_and_deviation<'a>(
+    slots: impl ExactSizeIterator<Item = &'a Slot> + Clone,
+) -> (f64, f64) {
+    let usual = mean(slots.clone().map(|slot| slot.left));
+    let variance = mean(slots.map(|slot| (slot.left - usual).powi(2)));
+    (usual, variance.sqrt())
+}
+
 pub(super) fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = values.len().max(1) as f64;
     values.sum::<f64>() / count

@@ -4,12 +4,14 @@
 //! it divides among those shows when one of them is sent little for a third of a second: what goes is its
 //! own. If nothing goes, the access point may hold a queue for it; then the dip lasts until that is gone.
 
+mod introduce;
+
 use super::alike::drawn_together;
 use super::candidates::Candidates;
 use super::dip::{BROKEN_OFF, least_rate_part};
-use super::introduction::{self, Introduced, Introduction};
+use super::introduction::Introduction;
 use super::round::UnseenPart;
-use super::slot::{Slot, mean};
+use super::slot::{Slot, mean, mean_and_deviation};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -59,11 +61,6 @@ const ALIKE_WIDTH: (f64, f64) = (0.15, 0.3);
 /// Largest change of an airtime by one dip, and by one in which nothing has gone, as factors.
 const CHANGE_MOST: f64 = 4.0;
 const UNFALLEN_CHANGE_MOST: f64 = 2.0;
-/// The same by an introduction, and the least error after it as a part of the airtime.
-const INTRODUCED_CHANGE_MOST: f64 = 16.0;
-const ERROR_INTRODUCED: f64 = 0.2;
-/// Introductions that are begun again if slots are missing before the first turn.
-const TRIES_MOST: u32 = 4;
 /// Range of a packet's airtime over that of the mean packet: the highest PHY rate is 740 times the lowest.
 const WEIGHT_RANGE: (f64, f64) = (1e-3, 1e3);
 /// A dip that would leave more than this part of the error is not worth what it costs.
@@ -77,8 +74,9 @@ pub(super) struct SoloDips {
     usual: VecDeque<Slot>,
     candidates: Candidates,
     introduction: Option<Introduction>,
+    /// Introductions in a row that were begun and not finished.
     tries: u32,
-    /// When the last has ended.
+    /// When the last introduction has ended.
     introduced: Option<Time>,
     /// When rounds were last much longer or shorter than usual.
     unusual: Option<Time>,
@@ -119,7 +117,7 @@ struct Dip {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Ended {
     Nothing,
-    /// A dip, after which weights are new.
+    /// A dip, after which weights are new, or an introduction that was broken off.
     Dip,
     /// The beginning of an introduction. Other networks take so much more time per frame of the access point
     /// than was known, seconds.
@@ -215,59 +213,11 @@ impl SoloDips {
         unseen: &[UnseenPart],
         packet_s: f64,
     ) -> Ended {
-        // Errors in what is seen may leave the mean packet no airtime, or a negative one.
-        let is_told = packet_s > 0.0;
-        if let Some(mut introduction) = self.introduction.take() {
-            let mut ended = Ended::Dip;
-            if !introduction.is_broken_off(now) && is_told {
-                match introduction.take(now, slot, packet_s) {
-                    introduction::Taken::Nothing => {
-                        self.introduction = Some(introduction);
-                        return Ended::Nothing;
-                    }
-                    introduction::Taken::Others(others_s) => {
-                        self.introduction = Some(introduction);
-                        return Ended::Quiet(others_s);
-                    }
-                    introduction::Taken::All => {
-                        let packet_s = self.introduce(now, introduction.introduced(), packet_s);
-                        ended = Ended::Introduction(packet_s);
-                        (self.introduced, self.tries) = (Some(now), 0);
-                        self.unusual = Some(now);
-                    }
-                }
-            }
-            // Slots may be missing at the very beginning.
-            if ended != Ended::Dip || introduction.has_turns() || self.tries >= TRIES_MOST {
-                for station in introduction.stations() {
-                    self.known_mut(now, station);
-                }
-            }
-            (self.next, self.ended) = (Some(now + APART), Some(now));
-            self.usual.clear();
-            return ended;
+        if let Some(introduction) = self.introduction.take() {
+            return self.take_in_introduction(now, introduction, slot, packet_s);
         }
-        if let Some(mut dip) = self.dip.take() {
-            dip.slots.push(slot);
-            if now < dip.until {
-                self.dip = Some(dip);
-                return Ended::Nothing;
-            }
-            if dip.is_large {
-                self.unusual = Some(now);
-            }
-            if now <= dip.until + BROKEN_OFF && is_told {
-                let found = self.found(&dip, packet_s);
-                if dip.goes_on(now, &found) {
-                    dip.until = now + STEP;
-                    self.dip = Some(dip);
-                    return Ended::Nothing;
-                }
-                self.learn(now, &dip, &found, packet_s);
-            }
-            (self.next, self.ended) = (Some(now + APART), Some(now));
-            self.usual.clear();
-            return Ended::Dip;
+        if let Some(dip) = self.dip.take() {
+            return self.take_in_dip(now, dip, slot, packet_s);
         }
         if self.ended.is_none_or(|at| now > at + CONTAINED) {
             if self.usual.len() == USUAL_SLOTS.1 {
@@ -278,21 +228,39 @@ impl SoloDips {
         let next = *self.next.get_or_insert(now + FIRST);
         if !unseen.is_empty() && self.will_introduce(now) {
             self.begin_introduction(now);
-        } else if now >= next && self.usual.len() >= USUAL_SLOTS.0 && is_told {
+        } else if now >= next && self.usual.len() >= USUAL_SLOTS.0 && is_told(packet_s) {
             self.begin(now, unseen, packet_s);
         }
         Ended::Nothing
     }
 
-    /// Begins the introduction of the stations that are unknown.
-    fn begin_introduction(&mut self, now: Time) {
-        let round = self.usual.back().map(|slot| slot.round_s);
-        if let Some(least) = round.and_then(least_rate_part) {
-            let unknown = self.unknown(now).collect();
-            let quiet_part = introduction::QUIET_PART.max(least);
-            self.tries += 1;
-            self.introduction = Some(Introduction::new(now, unknown, quiet_part));
+    /// Takes a slot of a dip, which goes on or ends.
+    fn take_in_dip(&mut self, now: Time, mut dip: Dip, slot: Slot, packet_s: f64) -> Ended {
+        dip.slots.push(slot);
+        if now < dip.until {
+            self.dip = Some(dip);
+            return Ended::Nothing;
         }
+        if dip.is_large {
+            self.unusual = Some(now);
+        }
+        if now <= dip.until + BROKEN_OFF && is_told(packet_s) {
+            let found = self.found(&dip, packet_s);
+            if dip.goes_on(now, &found) {
+                dip.until = now + STEP;
+                self.dip = Some(dip);
+                return Ended::Nothing;
+            }
+            self.learn(now, &dip, &found, packet_s);
+        }
+        self.end(now);
+        Ended::Dip
+    }
+
+    /// A dip or an introduction has ended.
+    fn end(&mut self, now: Time) {
+        (self.next, self.ended) = (Some(now + APART), Some(now));
+        self.usual.clear();
     }
 
     /// Begins the dip of the station that has waited longest for one, if one is due.
@@ -329,27 +297,6 @@ impl SoloDips {
         });
     }
 
-    /// Takes notice of the stations that nobody sees in the slot that ends `now`.
-    pub(super) fn notice(&mut self, now: Time, unseen: &[UnseenPart]) {
-        self.candidates.notice(now, unseen, |gone| {
-            if let Some(introduction) = &mut self.introduction {
-                introduction.remove(gone);
-            }
-        });
-    }
-
-    /// Stations of which nothing is known.
-    fn unknown(&self, now: Time) -> impl Iterator<Item = StationId> + '_ {
-        let is_known = |station| self.known.iter().any(|known| known.0 == station);
-        let ripe = self.candidates.ripe(now);
-        ripe.filter(move |&station| !is_known(station))
-    }
-
-    /// Whether what may begin next is an introduction.
-    pub(super) fn will_introduce(&self, now: Time) -> bool {
-        (1..=introduction::STATIONS_MOST).contains(&self.unknown(now).count())
-    }
-
     fn known_mut(&mut self, now: Time, station: StationId) -> &mut Known {
         let idx = self.known.iter().position(|known| known.0 == station);
         let idx = idx.unwrap_or_else(|| {
@@ -366,42 +313,6 @@ impl SoloDips {
         &mut self.known[idx].1
     }
 
-    /// Learns the weights after an introduction that ends `now`. Returns what the mean packet takes, seconds;
-    /// before it took `packet_s`.
-    fn introduce(&mut self, now: Time, introduced: &[Introduced], packet_s: f64) -> f64 {
-        for of in introduced {
-            let told_s = positive(of.seconds, of.error_s).clamp(
-                packet_s / INTRODUCED_CHANGE_MOST,
-                packet_s * INTRODUCED_CHANGE_MOST,
-            );
-            // What is no more than its error tells as much as the mean of all.
-            let prior = (ERROR_FIRST * packet_s).powi(2).max(told_s.powi(2));
-            let gain = prior / (prior + of.error_s.powi(2));
-            let seconds = packet_s + gain * (told_s - packet_s);
-            let error = (of.error_s * gain.sqrt() / seconds).hypot(ERROR_INTRODUCED);
-            let known = self.known_mut(now, of.station);
-            known.weight = seconds / packet_s;
-            known.fallen_weight = known.weight;
-            known.variance = error.powi(2);
-            known.next = now + SOON;
-        }
-        let last = self.usual.back().map_or(&[][..], |slot| &slot.sent_pps);
-        let packets: f64 = last.iter().map(|sent| sent.1).sum();
-        let weighted: f64 = last
-            .iter()
-            .map(|&(station, pps)| self.weight(station) * pps)
-            .sum();
-        let mean_weight = weighted / packets;
-        if !mean_weight.is_normal() {
-            return packet_s;
-        }
-        for (_, known) in &mut self.known {
-            known.weight = (known.weight / mean_weight).clamp(WEIGHT_RANGE.0, WEIGHT_RANGE.1);
-            known.fallen_weight /= mean_weight;
-        }
-        mean_weight * packet_s
-    }
-
     fn usual_pps(&self, station: StationId) -> f64 {
         mean(self.usual.iter().map(|slot| slot.pps_of(station)))
     }
@@ -409,9 +320,7 @@ impl SoloDips {
     /// Error of the difference between the means of so many slots and of the usual ones, as a share of the
     /// time.
     fn error(&self, slots: usize) -> f64 {
-        let left = || self.usual.iter().map(|slot| slot.left);
-        let usual = mean(left());
-        let deviation = mean(left().map(|left| (left - usual).powi(2))).sqrt();
+        let (_, deviation) = mean_and_deviation(self.usual.iter());
         let (slots, usual_slots) = (slots as f64, self.usual.len() as f64);
         let by_noise = deviation.max(NOISE_LEAST) * (1.0 / slots + 1.0 / usual_slots).sqrt();
         by_noise.hypot(SLOW_ERROR)
@@ -529,6 +438,11 @@ impl Dip {
         }
         !found.has_fallen || is_late && self.since_fall <= LAST
     }
+}
+
+/// Whether the mean packet's airtime is known. Errors in what is seen may leave none, or a negative one.
+fn is_told(packet_s: f64) -> bool {
+    packet_s > 0.0
 }
 
 /// What is to be expected of something positive that was found to be `found`, with this error: about the mean
