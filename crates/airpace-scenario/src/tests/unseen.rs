@@ -139,8 +139,8 @@ impl Cell {
 }
 
 /// Over many seeds each has nine tenths of what the same law gives where all have agents
-/// (`docs/design/assumed-rates.md`). The means over eight differ from that by up to four per cent.
-const FLOOR: f64 = 0.86;
+/// (`docs/design/assumed-rates.md`). The means over eight differ from that by a few per cent.
+const FLOOR: f64 = 0.88;
 
 fn holds_its_share(cell: &Cell, first_has_agent: bool, seeds: u32) {
     let agents = cell.goodput_mbps(AGENTS, "", &[], seeds);
@@ -170,7 +170,7 @@ fn a_station_whose_frames_nobody_sees_and_its_neighbours_have_what_agents_give_t
 #[test]
 fn the_same_holds_beside_a_station_with_an_agent() {
     // Its rate is known exactly, and those of the others are a few per cent too low.
-    for index in [0, 2, 5] {
+    for index in [0, 2, 5, 6, 7] {
         holds_its_share(&CELLS[index], true, 8);
     }
 }

@@ -6,6 +6,8 @@
 //!
 //! r = Σ (Σt − Σtμ·Σμ/Σμ²) / Σ (n − (Σμ)²/Σμ²), where the outer sums are over the stations.
 
+use crate::sensor::ack_burst::TRANSIT_COMMON;
+
 /// What is kept of earlier slots per slot: a PHY rate may have changed since.
 const KEPT: f64 = 0.98;
 /// Least number of slots of a station.
@@ -14,6 +16,9 @@ const FEWEST_SLOTS: f64 = 10.0;
 /// steady cell it is 0.05 to 0.07, noise that tells nothing; a rate that rises or falls by a factor
 /// has more.
 const LEAST_VARIATION: f64 = 0.3;
+/// What is usual counts as so many slots that tell everything: the first slots of a station, in which its queue
+/// fills, tell of several times as much.
+const USUAL_SLOTS: f64 = 20.0;
 /// No transit has less in common: SIFS, block ack and the shortest channel access.
 const LEAST_S: f64 = 200e-6;
 /// More would be hosts that answer late by whole rounds.
@@ -52,7 +57,9 @@ pub(super) fn intercept(lines: impl Iterator<Item = Line>) -> Option<f64> {
             variation += of_line;
         }
     }
-    (variation > 0.0).then(|| (transits_s / variation).clamp(LEAST_S, MOST_S))
+    let usual_s = TRANSIT_COMMON.as_secs_f64();
+    let common_s = (transits_s + USUAL_SLOTS * usual_s) / (variation + USUAL_SLOTS);
+    (variation > 0.0).then(|| common_s.clamp(LEAST_S, MOST_S))
 }
 
 #[cfg(test)]
@@ -68,12 +75,22 @@ mod tests {
         line
     }
 
+    fn common_us(slots: usize) -> f64 {
+        let levels = [2.0, 30.0, 5.0, 20.0, 10.0, 40.0, 3.0].repeat(slots / 7);
+        let lines = [31e-6, 60e-6, 100e-6, 200e-6].map(|packet_s| line(packet_s, &levels));
+        1e6 * intercept(lines.into_iter()).expect("levels vary")
+    }
+
     #[test]
     fn stations_of_different_rates_tell_what_their_transits_have_in_common() {
-        let levels = [2.0, 30.0, 5.0, 20.0, 10.0, 40.0, 3.0].repeat(2);
-        let lines = [line(31e-6, &levels), line(200e-6, &levels)];
-        let common_s = intercept(lines.into_iter()).expect("levels vary");
-        assert!((common_s - 700e-6).abs() < 1e-9, "{common_s}");
+        let common_us = common_us(210);
+        assert!((610.0..700.0).contains(&common_us), "{common_us}");
+    }
+
+    #[test]
+    fn a_few_slots_hardly_tell_more_than_what_is_usual() {
+        let common_us = common_us(14);
+        assert!((400.0..560.0).contains(&common_us), "{common_us}");
     }
 
     #[test]

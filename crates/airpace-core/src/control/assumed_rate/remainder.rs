@@ -18,6 +18,8 @@ const RECENT: usize = 4;
 const CHANGED: f64 = 0.15;
 /// Error of the time that stations which are seen and other networks take, as a part of it.
 const ERROR: f64 = 0.05;
+/// Least airtime of a packet as a part of the usual one, while dips or turns of single stations tell more.
+const SOLO_LEAST: f64 = 0.25;
 /// Share of the time of others from which they count as there.
 const OTHERS_LEAST: f64 = 0.05;
 /// Round at which the weights of slots with and without others are alike, seconds.
@@ -121,7 +123,8 @@ impl Remainder {
         let solo_slot = Slot::new(solo_left_s, alone.round_s, alone.frames, unseen);
         self.solo.notice(now, unseen);
         if self.solo.is_dip(now) {
-            let packet_s = packet_s(dips.others_s());
+            // What is left may be less than nothing.
+            let packet_s = packet_s(dips.others_s()).max(SOLO_LEAST * usual_packet_s);
             let (packet_s, gain) = match self.solo.take(now, solo_slot, &[], packet_s) {
                 solo::Ended::Nothing => (packet_s, 0.0),
                 solo::Ended::Dip => (packet_s, 1.0),

@@ -24,6 +24,10 @@ const BINS_PER_E: f64 = 25.0;
 /// standard deviations of back-off and preamble per segment of a frame of 0.5 ms.
 const HALF_WIDTH: usize = 5;
 
+/// A transit this much longer than [`TRANSIT_COMMON`] tells how long segments take, seconds; of a shorter
+/// one, the back-off leaves little to tell. Where two stations' answers follow one another, the second's
+/// transit has begun after its frame, and is that short whatever the frame.
+const TELLING_S: f64 = 150e-6;
 /// Least density of what many bursts agree about, relative to the greatest.
 const PEAK_LEAST: f64 = 0.6;
 
@@ -69,6 +73,8 @@ struct BurstTransit {
     /// Time beyond [`TRANSIT_COMMON`] per segment, seconds. Transits of whole frames cannot be
     /// compared: the sizes of the frames to one station vary by 60 % (standard deviation over mean).
     per_segment_s: f64,
+    /// How much it tells.
+    weight: f64,
 }
 
 impl Transits {
@@ -82,6 +88,7 @@ impl Transits {
             self.bursts.push_back(BurstTransit {
                 slot: self.slot,
                 per_segment_s,
+                weight: (beyond_s / TELLING_S).min(1.0),
             });
         }
     }
@@ -112,10 +119,11 @@ impl Transits {
         // At most 265.
         let bins = (BINS_PER_E * (RANGE_S.1 / RANGE_S.0).ln()).ceil() as usize;
         let mut density = vec![0.0; bins + 2 * HALF_WIDTH];
-        for per_segment_s in self.per_segment_s() {
-            let bin = bin_of(per_segment_s);
-            for (distance, weight) in density[bin..=bin + 2 * HALF_WIDTH].iter_mut().enumerate() {
-                *weight += 1.0 - distance.abs_diff(HALF_WIDTH) as f64 / (HALF_WIDTH + 1) as f64;
+        for burst in &self.bursts {
+            let bin = bin_of(burst.per_segment_s);
+            for (distance, near) in density[bin..=bin + 2 * HALF_WIDTH].iter_mut().enumerate() {
+                let height = 1.0 - distance.abs_diff(HALF_WIDTH) as f64 / (HALF_WIDTH + 1) as f64;
+                *near += burst.weight * height;
             }
         }
         let densest = density.iter().copied().fold(0.0, f64::max);
@@ -125,19 +133,20 @@ impl Transits {
                 && density[around].iter().all(|&other| other <= density[at])
         };
         let lowest = (0..density.len()).find(is_peak).unwrap_or_default();
-        let is_near = |per_segment_s: &f64| {
-            (bin_of(*per_segment_s) + HALF_WIDTH).abs_diff(lowest) <= HALF_WIDTH
-        };
-        let (mut sum, mut n) = (0.0, 0.0);
-        for per_segment_s in self.per_segment_s().filter(is_near) {
-            sum += per_segment_s.ln();
-            n += 1.0;
-        }
-        f64::exp(sum / n)
+        self.mean_at(lowest)
     }
 
-    fn per_segment_s(&self) -> impl Iterator<Item = f64> {
-        self.bursts.iter().map(|burst| burst.per_segment_s)
+    /// The mean time per segment of the bursts in the bins around `peak`.
+    fn mean_at(&self, peak: usize) -> f64 {
+        let is_near = |burst: &&BurstTransit| {
+            (bin_of(burst.per_segment_s) + HALF_WIDTH).abs_diff(peak) <= HALF_WIDTH
+        };
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for burst in self.bursts.iter().filter(is_near) {
+            sum += burst.weight * burst.per_segment_s.ln();
+            weights += burst.weight;
+        }
+        f64::exp(sum / weights)
     }
 }
 
@@ -224,6 +233,24 @@ mod tests {
             transits.push((AROUND_US + own_us, segments));
         }
         within(closed(&transits, 30.0), AROUND_US + PACKET_US * 30, 0.03);
+    }
+
+    #[test]
+    fn answers_that_follow_those_of_another_station_do_not_make_frames_seem_short() {
+        // Three of four answers come as soon as the channel is free after another's, and the others scatter.
+        let mut transits = Vec::new();
+        for n in 20..40_u32 {
+            let noise_us = u64::from(n * 37 % 200);
+            transits.push((AROUND_US + PACKET_US * u64::from(n) + noise_us, n));
+            for after_us in [2, 20, 60] {
+                transits.push((AROUND_US + after_us + u64::from(n % 4), n));
+            }
+        }
+        within(
+            closed(&transits, 30.0),
+            AROUND_US + PACKET_US * 30 + 100,
+            0.1,
+        );
     }
 
     #[test]

@@ -7,9 +7,7 @@ use super::super::slot::Slot;
 use super::{ERROR_FIRST, Ended, SOON, SoloDips, WEIGHT_RANGE, is_told, positive};
 use airpace_units::{StationId, Time};
 
-/// Largest change of an airtime by an introduction, as a factor, and the least error after it as a part of the
-/// airtime.
-const INTRODUCED_CHANGE_MOST: f64 = 16.0;
+/// Least error of an airtime after an introduction as a part of it.
 const ERROR_INTRODUCED: f64 = 0.2;
 /// Introductions that are begun again if slots are missing before the first turn.
 const TRIES_MOST: u32 = 4;
@@ -86,11 +84,13 @@ impl SoloDips {
     /// Learns the weights after an introduction that ends `now`. Returns what the mean packet takes, seconds;
     /// before it took `packet_s`.
     fn introduce(&mut self, now: Time, introduced: &[Introduced], packet_s: f64) -> f64 {
+        // Less than nothing beyond the error: something else has changed meanwhile.
+        let is_right = |of: &&Introduced| of.seconds > -of.error_s;
         for of in introduced {
-            let told_s = positive(of.seconds, of.error_s).clamp(
-                packet_s / INTRODUCED_CHANGE_MOST,
-                packet_s * INTRODUCED_CHANGE_MOST,
-            );
+            self.known_mut(now, of.station).next = now + SOON;
+        }
+        for of in introduced.iter().filter(is_right) {
+            let told_s = positive(of.seconds, of.error_s);
             // An estimate that does not exceed its error hardly moves the airtime from the mean of all.
             let prior = (ERROR_FIRST * packet_s).powi(2).max(told_s.powi(2));
             let gain = prior / (prior + of.error_s.powi(2));
@@ -100,7 +100,6 @@ impl SoloDips {
             known.weight = seconds / packet_s;
             known.fallen_weight = known.weight;
             known.variance = error.powi(2);
-            known.next = now + SOON;
         }
         let last = self.usual.back().map_or(&[][..], |slot| &slot.sent_pps);
         let packets: f64 = last.iter().map(|sent| sent.1).sum();
