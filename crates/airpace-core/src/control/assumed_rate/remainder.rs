@@ -229,6 +229,7 @@ fn packet_s(slots: &VecDeque<SlotRemainder>, others_s: f64, usual_packet_s: f64)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::time::Duration;
 
     /// A slot of a cell in which nothing else is uncertain.
     fn slot(packet_s: f64, packets: f64) -> SlotRemainder {
@@ -300,6 +301,35 @@ mod tests {
         }
         let told = told_s(&mut Remainder::default(), one_of_many(400.0));
         assert!((390e-6..400e-6).contains(&told), "{told}");
+    }
+
+    #[test]
+    fn an_introduction_goes_on_although_less_than_nothing_seems_left() {
+        let station = StationId::from_index(0);
+        let mut remainder = Remainder::default();
+        let overdrawn = slot(-50e-6, 20.0);
+        let (mut quiet, mut longest_quiet) = (0, 0);
+        for number in 0..40 {
+            let now = Time::ZERO + Duration::from_millis(100 * number);
+            let unseen = UnseenPart {
+                station,
+                may_dip: true,
+                weight: 1.0,
+                pps: 2e3 * remainder.rate_part(now, station),
+                packet_s: 60e-6,
+                bits: 1e4,
+                uplink_per_s: 0.0,
+            };
+            remainder.add(now, overdrawn, &overdrawn, &[unseen]);
+            quiet = if remainder.is_introduced(now) {
+                quiet + 1
+            } else {
+                0
+            };
+            longest_quiet = quiet.max(longest_quiet);
+        }
+        // The quiet and the turn.
+        assert!(longest_quiet >= 12, "{longest_quiet}");
     }
 
     #[test]

@@ -83,7 +83,7 @@ impl SoloDips {
 
     /// Learns the weights after an introduction that ends `now`. Returns what the mean packet takes, seconds;
     /// before it took `packet_s`.
-    fn introduce(&mut self, now: Time, introduced: &[Introduced], packet_s: f64) -> f64 {
+    pub(super) fn introduce(&mut self, now: Time, introduced: &[Introduced], packet_s: f64) -> f64 {
         // Less than nothing beyond the error: something else has changed meanwhile.
         let is_right = |of: &&Introduced| of.seconds > -of.error_s;
         for of in introduced {

@@ -1,3 +1,4 @@
+use super::super::introduction::Introduced;
 use super::*;
 
 const SLOT_S: f64 = 0.1;
@@ -239,4 +240,32 @@ fn a_dip_whose_end_is_missing_is_broken_off() {
         [cell.solo.weight(StationId::from_index(0)), 1.0],
         [1.0, 1.0]
     );
+}
+
+#[test]
+fn an_introduction_that_finds_less_than_nothing_tells_nothing_of_the_station() {
+    let mut solo = SoloDips::default();
+    let found = |index, seconds| Introduced {
+        station: StationId::from_index(index),
+        seconds,
+        error_s: 10e-6,
+    };
+    let unseen: Vec<UnseenPart> = (0..2)
+        .map(|index| UnseenPart {
+            station: StationId::from_index(index),
+            may_dip: true,
+            weight: 1.0,
+            pps: 1e3,
+            packet_s: 60e-6,
+            bits: 1e4,
+            uplink_per_s: 0.0,
+        })
+        .collect();
+    let slot = Slot::new(0.1 * ROUND_S, ROUND_S, 4.0, &unseen);
+    solo.take(Time::ZERO, slot, &unseen, 60e-6);
+    let introduced = [found(0, -30e-6), found(1, 180e-6)];
+    let mean_s = solo.introduce(Time::ZERO, &introduced, 60e-6);
+    let of = |index| 1e6 * mean_s * solo.weight(StationId::from_index(index));
+    assert!((of(0) - 60.0).abs() < 3.0, "{}", of(0));
+    assert!((of(1) - 180.0).abs() < 10.0, "{}", of(1));
 }
