@@ -8,6 +8,16 @@ in_station() { # index, then a command
     eval "namespace=\$AIRPACE_NS_STA$1"; shift
     nsenter --net="$namespace" "$@"
 }
+# Waits until the receiver of a station listens: on a busy machine that takes more than a second.
+wait_for_receiver() { # index
+    tries=100
+    # Port 5001 in hexadecimal digits, and the state LISTEN.
+    until in_station "$1" grep -q ':1389 [0-9A-F:]* 0A ' /proc/net/tcp; do
+        tries=$((tries - 1))
+        [ $tries -gt 0 ] || { echo "station $1 does not listen" >&2; exit 3; }
+        sleep 0.1
+    done
+}
 key() { "$airpace" keygen --out "$1" | grep -o '[A-Za-z0-9+/]\{43\}=' | head -n 1; }
 
 cat > "$folder/edge.toml" <<END
@@ -56,6 +66,11 @@ for ip in $ips; do
     index=$((index + 1))
 done
 sleep 1
+index=0
+for ip in $ips; do
+    wait_for_receiver $index
+    index=$((index + 1))
+done
 index=0 senders=
 for ip in $ips; do
     "$airpace" tool send "$ip:5001" --congestion cubic --for "$seconds s" >/dev/null 2>&1 & senders="$senders $!"
