@@ -18,7 +18,8 @@ const RECENT: usize = 4;
 const CHANGED: f64 = 0.15;
 /// Error of the time that stations which are seen and other networks take, as a part of it.
 const ERROR: f64 = 0.05;
-/// Least airtime of a packet as a part of the usual one, while dips or turns of single stations tell more.
+/// Least airtime of the mean packet as a part of the usual one, during dips of single stations and
+/// introductions: what slots leave may be negative, and their results are divided by it.
 const SOLO_LEAST: f64 = 0.25;
 /// Share of the time of others from which they count as there.
 const OTHERS_LEAST: f64 = 0.05;
@@ -40,7 +41,8 @@ pub(super) struct SlotRemainder {
     pub(super) frames: f64,
     /// The round, seconds.
     pub(super) round_s: f64,
-    /// Usual airtime of a packet in the cell, seconds, by the stations that are seen.
+    /// Usual airtime of a packet in the cell with what collisions cost, seconds, by the stations that are
+    /// seen.
     pub(super) usual_packet_s: f64,
     /// The same at the lowest PHY rate, seconds.
     pub(super) slowest_packet_s: f64,
@@ -123,7 +125,6 @@ impl Remainder {
         let solo_slot = Slot::new(solo_left_s, alone.round_s, alone.frames, unseen);
         self.solo.notice(now, unseen);
         if self.solo.is_dip(now) {
-            // What is left may be less than nothing.
             let packet_s = packet_s(dips.others_s()).max(SOLO_LEAST * usual_packet_s);
             let (packet_s, gain) = match self.solo.take(now, solo_slot, &[], packet_s) {
                 solo::Ended::Nothing => (packet_s, 0.0),
@@ -304,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn an_introduction_goes_on_although_less_than_nothing_seems_left() {
+    fn an_introduction_goes_on_although_what_is_left_is_negative() {
         let station = StationId::from_index(0);
         let mut remainder = Remainder::default();
         let overdrawn = slot(-50e-6, 20.0);
@@ -320,12 +321,15 @@ mod tests {
                 bits: 1e4,
                 uplink_per_s: 0.0,
             };
-            remainder.add(now, overdrawn, &overdrawn, &[unseen]);
+            let told = remainder.add(now, overdrawn, &overdrawn, &[unseen]);
             quiet = if remainder.is_introduced(now) {
                 quiet + 1
             } else {
                 0
             };
+            if quiet > 1 {
+                assert!(told.is_some_and(|told| told.packet_s > 0.0), "{told:?}");
+            }
             longest_quiet = quiet.max(longest_quiet);
         }
         // The quiet and the turn.

@@ -40,8 +40,9 @@ const ROUND_OVER_TRANSITS_MOST: f64 = 1.5;
 const COLLISION_PART: f64 = 0.09;
 /// Most that is taken for the cost of collisions.
 const COLLISIONS_MOST: f64 = 0.25;
-/// Part of it that is charged to stations that are seen while others are not. With all of it they had 4 to 15 % less
-/// than their share, and with none up to 10 % more (simulated cells of two to six stations).
+/// Part of the cost of collisions that is added to the assumed airtimes of stations that are seen, beside
+/// others that are not. With all of it they had 4 to 15 % less than their share, and with none up to 10 %
+/// more (simulated cells of two to six stations).
 const COLLISIONS_CHARGED: f64 = 0.5;
 /// Most packets in a frame whose level nobody sees: as many MPDUs as a block ack of 802.11n and 802.11ac
 /// covers. 802.11ax permits more; there the result is too much airtime rather than too little.
@@ -234,7 +235,7 @@ pub(super) fn remainder(
         .sum();
     let weighted_pps: f64 = unseen.iter().map(|part| part.weight * part.pps).sum();
     let bits: f64 = unseen.iter().map(|part| part.pps * part.bits).sum();
-    // What is left contains all that collisions cost.
+    // What is left to the others contains the whole cost of their collisions.
     let usual_bit_s = usual_bit_s * (1.0 + (1.0 - COLLISIONS_CHARGED) * collisions);
     Some(SlotRemainder {
         left_s,
@@ -369,7 +370,7 @@ fn divide_by_transits(
     let payload_least_s = PAYLOAD_LEAST * left_s / frames;
     let scale = match round {
         Some(round) if is_told && left_s > 0.0 => (round.payload_s / left_s).max(1.0),
-        // The round would contain what collisions take.
+        // With stations that nobody sees, the round does not tell what collisions cost.
         Some(round) if !is_idle && !others.has_upload => {
             1.0 + COLLISIONS_CHARGED * collisions(parts, others.unseen, round.time_s)
         }

@@ -204,8 +204,9 @@ impl SoloDips {
         }
     }
 
-    /// Takes the slot that ends `now`. The mean packet takes `packet_s` seconds. A dip may begin of one of
-    /// the stations in `unseen`.
+    /// Takes the slot that ends `now`. The mean packet takes `packet_s` seconds: more than zero while there
+    /// is a dip or an introduction, and what slots leave, which may be negative, otherwise. A dip may begin of
+    /// one of the stations in `unseen`.
     pub(super) fn take(
         &mut self,
         now: Time,
@@ -228,7 +229,7 @@ impl SoloDips {
         let next = *self.next.get_or_insert(now + FIRST);
         if !unseen.is_empty() && self.will_introduce(now) {
             self.begin_introduction(now);
-        } else if now >= next && self.usual.len() >= USUAL_SLOTS.0 && is_told(packet_s) {
+        } else if now >= next && self.usual.len() >= USUAL_SLOTS.0 && packet_s > 0.0 {
             self.begin(now, unseen, packet_s);
         }
         Ended::Nothing
@@ -244,7 +245,7 @@ impl SoloDips {
         if dip.is_large {
             self.unusual = Some(now);
         }
-        if now <= dip.until + BROKEN_OFF && is_told(packet_s) {
+        if now <= dip.until + BROKEN_OFF {
             let found = self.found(&dip, packet_s);
             if dip.goes_on(now, &found) {
                 dip.until = now + STEP;
@@ -438,11 +439,6 @@ impl Dip {
         }
         !found.has_fallen || is_late && self.since_fall <= LAST
     }
-}
-
-/// Whether the mean packet's airtime is known. Errors in what is seen may leave none, or a negative one.
-fn is_told(packet_s: f64) -> bool {
-    packet_s > 0.0
 }
 
 /// What is to be expected of something positive that was found to be `found`, with this error: about the mean

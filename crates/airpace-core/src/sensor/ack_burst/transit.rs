@@ -24,9 +24,9 @@ const BINS_PER_E: f64 = 25.0;
 /// standard deviations of back-off and preamble per segment of a frame of 0.5 ms.
 const HALF_WIDTH: usize = 5;
 
-/// A transit this much longer than [`TRANSIT_COMMON`] tells how long segments take, seconds; of a shorter
-/// one, the back-off leaves little to tell. Where two stations' answers follow one another, the second's
-/// transit has begun after its frame, and is that short whatever the frame.
+/// A transit counts fully from this much beyond [`TRANSIT_COMMON`] on, seconds, and in proportion below: there
+/// the back-off is most of it. If a station's answer directly follows another's, its frame came before
+/// both, and the transit is that short however long the frame was.
 const TELLING_S: f64 = 150e-6;
 /// Least density of what many bursts agree about, relative to the greatest.
 const PEAK_LEAST: f64 = 0.6;
@@ -73,7 +73,7 @@ struct BurstTransit {
     /// Time beyond [`TRANSIT_COMMON`] per segment, seconds. Transits of whole frames cannot be
     /// compared: the sizes of the frames to one station vary by 60 % (standard deviation over mean).
     per_segment_s: f64,
-    /// How much it tells.
+    /// Between 0 and 1.
     weight: f64,
 }
 
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn answers_that_follow_those_of_another_station_do_not_make_frames_seem_short() {
-        // Three of four answers come as soon as the channel is free after another's, and the others scatter.
+        // Three of four answers come as soon as the channel is free after another's; the transits of the others scatter.
         let mut transits = Vec::new();
         for n in 20..40_u32 {
             let noise_us = u64::from(n * 37 % 200);

@@ -4,7 +4,7 @@ use super::super::dip::least_rate_part;
 use super::super::introduction::{self, Introduced, Introduction};
 use super::super::round::UnseenPart;
 use super::super::slot::Slot;
-use super::{ERROR_FIRST, Ended, SOON, SoloDips, WEIGHT_RANGE, is_told, positive};
+use super::{ERROR_FIRST, Ended, SOON, SoloDips, WEIGHT_RANGE, positive};
 use airpace_units::{StationId, Time};
 
 /// Least error of an airtime after an introduction as a part of it.
@@ -22,7 +22,7 @@ impl SoloDips {
         packet_s: f64,
     ) -> Ended {
         let mut mean_s = None;
-        if !introduction.is_broken_off(now) && is_told(packet_s) {
+        if !introduction.is_broken_off(now) {
             match introduction.take(now, slot, packet_s) {
                 introduction::Taken::Nothing => {
                     self.introduction = Some(introduction);
@@ -84,7 +84,7 @@ impl SoloDips {
     /// Learns the weights after an introduction that ends `now`. Returns what the mean packet takes, seconds;
     /// before it took `packet_s`.
     pub(super) fn introduce(&mut self, now: Time, introduced: &[Introduced], packet_s: f64) -> f64 {
-        // Less than nothing beyond the error: something else has changed meanwhile.
+        // An airtime that is negative by more than its error: something else changed meanwhile.
         let is_right = |of: &&Introduced| of.seconds > -of.error_s;
         for of in introduced {
             self.known_mut(now, of.station).next = now + SOON;

@@ -243,7 +243,7 @@ fn a_dip_whose_end_is_missing_is_broken_off() {
 }
 
 #[test]
-fn an_introduction_that_finds_less_than_nothing_tells_nothing_of_the_station() {
+fn a_negative_airtime_is_not_believed_of_the_station_that_was_introduced() {
     let mut solo = SoloDips::default();
     let found = |index, seconds| Introduced {
         station: StationId::from_index(index),
