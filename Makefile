@@ -84,6 +84,7 @@ bench: build packages ## the benchmarks of docs/benchmarks.md
 	target/release/airpace bench ap
 	target/release/airpace bench sensors
 	target/release/airpace bench mixed
+	target/release/airpace bench traffic
 	target/release/airpace bench aps
 	target/release/airpace bench forged
 	target/release/airpace bench insight

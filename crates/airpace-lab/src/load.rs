@@ -1,6 +1,7 @@
-//! The load of a cell: pings to every station, alone or beside bulk TCP.
+//! The load of a cell: pings to every station, alone or beside bulk traffic.
 
 use crate::tool::bulk::{self, FlowReport, Receiver, SendConfig};
+use crate::tool::cbr::{self, CbrConfig};
 use crate::tool::ping::{self, Ping, PingConfig};
 use crate::tool::{Bins, Stop};
 use airpace_net::netns::Namespace;
@@ -11,6 +12,12 @@ use std::time::{Duration, Instant};
 
 const ECHO_PORT: u16 = 7_007;
 const BULK_PORT: u16 = 7_008;
+
+/// The ports at which the server receives the stations' uploads begin here.
+const UPLOAD_PORT: u16 = 7_100;
+
+/// UDP payload of a datagram, as video calls and QUIC have it.
+const DATAGRAM_BYTES: usize = 1_200;
 
 /// How long a flow may take to connect.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -28,6 +35,21 @@ const PROBE: Duration = Duration::from_millis(100);
 /// Priority of the ping threads under SCHED_FIFO, below emulator, proxy and agents.
 const PING_PRIORITY: u8 = 1;
 
+/// What loads a station besides the pings.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub enum Traffic {
+    /// Bulk TCP to it.
+    #[default]
+    Download,
+    /// Bulk TCP from it.
+    Upload,
+    /// UDP to it that nothing answers.
+    Datagrams {
+        /// Payload, bit/s.
+        bps: f64,
+    },
+}
+
 /// A station that is loaded.
 #[derive(Clone, Debug)]
 pub(crate) struct Target<'a> {
@@ -35,6 +57,8 @@ pub(crate) struct Target<'a> {
     pub(crate) namespace: &'a Namespace,
     /// The address at which the server reaches it: its own, or its address in the tunnel.
     pub(crate) address: IpAddr,
+    /// What loads it.
+    pub(crate) traffic: Traffic,
 }
 
 /// One phase of an experiment.
@@ -42,9 +66,11 @@ pub(crate) struct Target<'a> {
 pub(crate) struct Load<'a> {
     /// The namespace of the server, which pings and sends.
     pub(crate) server: &'a Namespace,
+    /// The address at which stations reach it.
+    pub(crate) server_address: IpAddr,
     /// The stations in order.
     pub(crate) targets: Vec<Target<'a>>,
-    /// Congestion control of bulk TCP; `None` for no TCP.
+    /// Congestion control of bulk TCP; `None` for no traffic but pings.
     pub(crate) congestion: Option<&'static str>,
     /// TCP flows per station.
     pub(crate) flows: u16,
@@ -92,7 +118,8 @@ impl Load<'_> {
             let stations: Vec<_> = self
                 .targets
                 .iter()
-                .map(|target| self.start_station(scope, target, &timing))
+                .zip(UPLOAD_PORT..)
+                .map(|(target, port)| self.start_station(scope, target, port, &timing))
                 .collect();
             let end = Instant::now() + self.duration;
             while Instant::now() < end
@@ -112,6 +139,7 @@ impl Load<'_> {
     pub(crate) fn is_answered(&self, stop: &Stop) -> Result<bool> {
         let probe = Load {
             server: self.server,
+            server_address: self.server_address,
             targets: self.targets.clone(),
             congestion: None,
             flows: self.flows,
@@ -128,6 +156,7 @@ impl Load<'_> {
         &'e self,
         scope: &'s Scope<'s, 'e>,
         target: &'e Target<'e>,
+        upload_port: u16,
         timing: &'s Timing,
     ) -> StationTools<'s> {
         let Timing {
@@ -142,8 +171,29 @@ impl Load<'_> {
                 UdpSocket::bind((address, ECHO_PORT)).context("opening the echo server")?;
             ping::echo(&socket, servers_stop)
         });
-        let receiver = in_namespace(scope, target.namespace, move || {
-            Receiver::bind((address, BULK_PORT).into())?.run(start, servers_stop)
+        let traffic = if self.congestion.is_some() {
+            target.traffic
+        } else {
+            // Nothing is sent.
+            Traffic::Download
+        };
+        let (from, to, sink) = match traffic {
+            Traffic::Upload => (
+                target.namespace,
+                self.server,
+                SocketAddr::from((self.server_address, upload_port)),
+            ),
+            Traffic::Download | Traffic::Datagrams { .. } => (
+                self.server,
+                target.namespace,
+                SocketAddr::from((address, BULK_PORT)),
+            ),
+        };
+        let receiver = in_namespace(scope, to, move || match traffic {
+            Traffic::Datagrams { .. } => {
+                Ok(cbr::receive(&cbr::listen(sink)?, start, servers_stop)?.bins)
+            }
+            Traffic::Download | Traffic::Upload => Receiver::bind(sink)?.run(start, servers_stop),
         });
         let pinger = in_namespace(scope, self.server, move || {
             use_real_time_priority();
@@ -159,7 +209,10 @@ impl Load<'_> {
             };
             ping::ping(&config, start, stop)
         });
-        let sender = in_namespace(scope, self.server, move || self.send(address, stop));
+        let sender = in_namespace(scope, from, move || match traffic {
+            Traffic::Datagrams { bps } => self.send_datagrams(sink, bps, stop),
+            Traffic::Download | Traffic::Upload => self.send(sink, stop),
+        });
         StationTools {
             echo,
             receiver,
@@ -168,12 +221,23 @@ impl Load<'_> {
         }
     }
 
-    fn send(&self, address: IpAddr, stop: &Stop) -> Result<Vec<FlowReport>> {
+    fn send_datagrams(&self, to: SocketAddr, bps: f64, stop: &Stop) -> Result<Vec<FlowReport>> {
+        let config = CbrConfig {
+            to,
+            payload: DATAGRAM_BYTES,
+            rate_bps: bps,
+            duration: self.duration,
+        };
+        cbr::generate(&config, stop)?;
+        Ok(Vec::new())
+    }
+
+    fn send(&self, to: SocketAddr, stop: &Stop) -> Result<Vec<FlowReport>> {
         let Some(congestion) = self.congestion else {
             return Ok(Vec::new());
         };
         let config = SendConfig {
-            to: SocketAddr::from((address, BULK_PORT)),
+            to,
             flows: self.flows,
             congestion: Some(congestion.to_owned()),
             duration: self.duration,
@@ -264,10 +328,24 @@ mod tests {
         let namespace = Namespace::current().unwrap();
         let load = Load {
             server: &namespace,
-            targets: vec![Target {
-                namespace: &namespace,
-                address: [127, 0, 0, 1].into(),
-            }],
+            server_address: [127, 0, 0, 1].into(),
+            targets: vec![
+                Target {
+                    namespace: &namespace,
+                    address: [127, 0, 0, 1].into(),
+                    traffic: Traffic::Download,
+                },
+                Target {
+                    namespace: &namespace,
+                    address: [127, 0, 0, 2].into(),
+                    traffic: Traffic::Upload,
+                },
+                Target {
+                    namespace: &namespace,
+                    address: [127, 0, 0, 3].into(),
+                    traffic: Traffic::Datagrams { bps: 10e6 },
+                },
+            ],
             congestion: Some("cubic"),
             flows: 1,
             ping_interval: Duration::from_millis(5),
@@ -283,8 +361,11 @@ mod tests {
             }
             other => other.unwrap(),
         };
-        assert!(measured[0].pings.iter().any(|p| p.rtt_ms.is_some()));
-        assert!(measured[0].received.total() > 0);
-        assert_eq!(measured[0].flows.len(), 1);
+        for station in &measured {
+            assert!(station.pings.iter().any(|p| p.rtt_ms.is_some()));
+            assert!(station.received.total() > 0);
+        }
+        let flows: Vec<_> = measured.iter().map(|m| m.flows.len()).collect();
+        assert_eq!(flows, [1, 1, 0]);
     }
 }

@@ -11,6 +11,7 @@ mod insight;
 mod mixed;
 mod sensors;
 mod soak;
+mod traffic;
 
 use crate::args::positive;
 use crate::failure::{FAILED, Interrupted, bad_input};
@@ -123,6 +124,7 @@ enum What {
     Sensors(sensors::Sensors),
     Classifier(classifier::Classifier),
     Mixed(mixed::Mixed),
+    Traffic(traffic::Traffic),
     Aps(aps::Aps),
     Forged(forged::Forged),
     Insight(insight::Insight),
@@ -218,6 +220,7 @@ pub(crate) fn run(args: &Bench) -> anyhow::Result<ExitCode> {
         What::Sensors(args) => sensors::run(args),
         What::Classifier(args) => classifier::run(args),
         What::Mixed(args) => mixed::run(args),
+        What::Traffic(args) => traffic::run(args),
         What::Aps(args) => aps::run(args),
         What::Forged(args) => forged::run(args),
         What::Insight(args) => insight::run(args),

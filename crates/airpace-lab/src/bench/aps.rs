@@ -4,7 +4,7 @@
 use crate::cell::{Cell, closed};
 use crate::demo::EdgeSensor;
 use crate::demo::inline::{InlineBox, InlinePlan, port};
-use crate::load::{Load, Measured, Target};
+use crate::load::{Load, Measured, Target, Traffic};
 use crate::stats::Samples;
 use crate::tool::Stop;
 use airpace_emu::{AccessPointConfig, EthernetConfig, Monitor};
@@ -136,9 +136,11 @@ fn measure(plan: &ApsPlan, mcs: &[u8], stop: &Stop) -> Result<Run> {
     let target = |station| Target {
         namespace: cell.station(station),
         address: cell.station_address(station),
+        traffic: Traffic::Download,
     };
     let load = Load {
         server: cell.server(),
+        server_address: cell.server_address(),
         targets: (0..mcs.len()).map(target).collect(),
         congestion: Some("cubic"),
         flows: 1,

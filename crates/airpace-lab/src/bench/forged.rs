@@ -148,6 +148,7 @@ impl ForgedPlan {
                 options: &options,
                 kind,
                 mcs: &self.mcs,
+                traffic: &[],
                 forgery,
             };
             let (result, _) = arm.run(stop, &mut |_| {})?;

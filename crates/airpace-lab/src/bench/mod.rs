@@ -12,3 +12,4 @@ pub mod mixed;
 pub mod saturation;
 pub mod sensors;
 pub mod tcp;
+pub mod traffic;

@@ -7,7 +7,7 @@ use super::tunnel::{AgentSite, Tunnel, TunnelPlan};
 use crate::bench::saturation::vht80;
 use crate::cell::{AIR, Cell, closed};
 use crate::forge::{Forgery, forge};
-use crate::load::{Load, Measured, Target};
+use crate::load::{Load, Measured, Target, Traffic};
 use crate::results::{ArmResult, ArmSeries};
 use crate::tool::Stop;
 use airpace_api::config::UdpLoadConfig;
@@ -24,6 +24,8 @@ pub(crate) struct Arm<'a> {
     pub(crate) options: &'a DemoOptions,
     pub(crate) kind: ArmKind,
     pub(crate) mcs: &'a [u8],
+    /// What loads the stations, in order; downloads where nothing is said.
+    pub(crate) traffic: &'a [Traffic],
     /// Frames that an attacker's radio sends while there is load.
     pub(crate) forgery: Option<Forgery>,
 }
@@ -162,9 +164,11 @@ impl Arm<'_> {
             } else {
                 cell.station_address(station)
             },
+            traffic: self.traffic.get(station).copied().unwrap_or_default(),
         };
         Load {
             server: cell.server(),
+            server_address: cell.server_address(),
             targets: (0..self.mcs.len()).map(target).collect(),
             congestion: if idle { None } else { self.kind.congestion() },
             flows: self.options.flows,

@@ -16,6 +16,7 @@ mod store;
 pub mod table;
 mod tunnel;
 
+pub use crate::load::Traffic;
 pub(crate) use arm::Arm;
 pub(crate) use plan::EdgeSensor;
 pub use plan::{ArmKind, DemoOptions};
@@ -70,7 +71,7 @@ pub fn run(
     let arms = u32::try_from(options.cells.len() * kinds.len()).unwrap_or(u32::MAX);
     let total = span * arms;
     let mut done = Duration::ZERO;
-    for mcs in &options.cells {
+    for (cell, mcs) in options.cells.iter().enumerate() {
         for &kind in &kinds {
             let title = format!("{} on {}", kind.title(), stations(mcs.len()));
             progress(Progress::ArmBegun { title: &title });
@@ -82,6 +83,7 @@ pub fn run(
                 options,
                 kind,
                 mcs,
+                traffic: options.traffic.get(cell).map_or(&[], Vec::as_slice),
                 forgery: None,
             };
             let (result, series) = arm.run(stop, &mut tick).with_context(|| title.clone())?;

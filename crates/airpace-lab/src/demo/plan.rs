@@ -1,5 +1,6 @@
 //! What the demo runs: arms, stations and times.
 
+use crate::load::Traffic;
 use crate::results::DemoSettings;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -161,6 +162,8 @@ pub struct DemoOptions {
     pub seed: u64,
     /// The sets of stations, each a list of VHT MCS indices at 80 MHz and one stream.
     pub cells: Vec<Vec<u8>>,
+    /// What loads the stations of each set, in order; downloads where nothing is said.
+    pub traffic: Vec<Vec<Traffic>>,
     /// The arms to run on each set.
     pub arms: Vec<ArmKind>,
     /// Duration of the pings before the load.
@@ -193,6 +196,7 @@ impl DemoOptions {
             program,
             seed: 1,
             cells: vec![vec![9], vec![9, 4, 1]],
+            traffic: Vec::new(),
             arms: ArmKind::DEFAULT.to_vec(),
             idle: Duration::from_secs(1),
             load: Duration::from_secs(13),

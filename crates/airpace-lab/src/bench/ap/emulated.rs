@@ -2,7 +2,7 @@
 
 use super::{CellFigures, MAX_DURATION, MAX_MPDUS, Plan, StationFigures, WIRED_DELAY, rates};
 use crate::cell::{Cell, CellRecord};
-use crate::load::{Load, Measured, Target};
+use crate::load::{Load, Measured, Target, Traffic};
 use crate::stats::Samples;
 use crate::tool::Stop;
 use airpace_core::phy::TxRate;
@@ -19,9 +19,11 @@ pub(super) fn run(plan: &Plan, scheme: Scheme, stop: &Stop) -> Result<(CellFigur
     let target = |i| Target {
         namespace: cell.station(i),
         address: cell.station_address(i),
+        traffic: Traffic::Download,
     };
     let load = Load {
         server: cell.server(),
+        server_address: cell.server_address(),
         targets: (0..rates.len()).map(target).collect(),
         congestion: Some("cubic"),
         flows: 1,
