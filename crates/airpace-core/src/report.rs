@@ -144,6 +144,9 @@ pub struct SlotReport {
     /// frames show it, if the sensor saw it: what the frame takes on the air, and what is
     /// the same for all stations of an access point. It is not sent over the network.
     pub transit: Option<Duration>,
+    /// PHY rate of the frames in which a station uploads, bit/s, if the sensor saw how long they took. It is
+    /// not sent over the network.
+    pub upload_bps: Option<f64>,
     /// How the level was measured.
     pub source: LevelSource,
     /// What observed the station. It is not sent over the network: it follows from the way the
@@ -219,6 +222,7 @@ impl SlotReport {
             late: 0,
             wait: None,
             transit: None,
+            upload_bps: None,
             source: LevelSource::AmpduReference,
             sensor: Sensor::Agent,
             confidence: 1.0,
@@ -267,6 +271,7 @@ impl SlotReport {
             (first, second) => first.or(second),
         };
         self.transit = later.transit.or(self.transit);
+        self.upload_bps = later.upload_bps.or(self.upload_bps);
         self.slot = later.slot;
         self.length = self.length.saturating_add(later.length);
         self.frames = sum(self.frames, later.frames);

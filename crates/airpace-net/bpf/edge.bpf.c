@@ -118,7 +118,9 @@ struct record {
 	u32 length;
 	u16 captured;
 	u8 kind;
-	u8 reserved[5];
+	u8 reserved;
+	/* Bytes that had come from the source through the ports of the access points before it, modulo 2^32. */
+	u32 before;
 };
 
 struct short_record {
@@ -297,7 +299,8 @@ INLINE enum kind kind_of(struct ethernet *eth, void *end)
 }
 
 /* Fills a record with the beginning of the frame and submits it. `room` is the length of `frame`. */
-INLINE void submit(struct xdp_md *ctx, struct record *head, u8 *frame, u32 room, enum kind kind, u64 now, u32 length)
+INLINE void submit(struct xdp_md *ctx, struct record *head, u8 *frame, u32 room, enum kind kind, u64 now, u32 length,
+		   u32 before)
 {
 	u32 captured = kind == KIND_QUIC || kind == KIND_DATA ? SNAP_QUIC : room;
 	u64 wake = 0;
@@ -316,6 +319,8 @@ INLINE void submit(struct xdp_md *ctx, struct record *head, u8 *frame, u32 room,
 	head->length = length;
 	head->captured = captured;
 	head->kind = kind;
+	head->reserved = 0;
+	head->before = before;
 	/* A wake-up per acknowledgement would cost more than the acknowledgement itself. */
 	if (kind == KIND_TCP || kind == KIND_QUIC || kind == KIND_DATA)
 		wake = bpf_ringbuf_query(&RECORDS_RING, BPF_RB_AVAIL_DATA) > WAKE_BYTES ? BPF_RB_FORCE_WAKEUP :
@@ -325,12 +330,12 @@ INLINE void submit(struct xdp_md *ctx, struct record *head, u8 *frame, u32 room,
 }
 
 /* Copies the beginning of the frame into the ring. A full ring loses the record and is counted. */
-INLINE void report(struct xdp_md *ctx, enum kind kind, u64 now, u32 length)
+INLINE void report(struct xdp_md *ctx, enum kind kind, u64 now, u32 length, u32 before)
 {
 	struct short_record *record = bpf_ringbuf_reserve(&RECORDS_RING, sizeof(*record), 0);
 
 	if (record)
-		submit(ctx, &record->head, record->frame, SNAP_BYTES, kind, now, length);
+		submit(ctx, &record->head, record->frame, SNAP_BYTES, kind, now, length, before);
 	else
 		count(RECORDS_LOST);
 }
@@ -341,7 +346,7 @@ INLINE void report_dhcp(struct xdp_md *ctx, u64 now, u32 length)
 	struct dhcp_record *record = bpf_ringbuf_reserve(&RECORDS_RING, sizeof(*record), 0);
 
 	if (record)
-		submit(ctx, &record->head, record->frame, SNAP_DHCP, KIND_DHCP, now, length);
+		submit(ctx, &record->head, record->frame, SNAP_DHCP, KIND_DHCP, now, length, 0);
 	else
 		count(RECORDS_LOST);
 }
@@ -394,10 +399,10 @@ int edge_wan(struct xdp_md *ctx)
 	if (kind == KIND_DHCP)
 		report_dhcp(ctx, now, length);
 	else if (kind == KIND_ARP)
-		report(ctx, kind, now, length);
+		report(ctx, kind, now, length, 0);
 	moved = has_moved(eth, now);
 	if (moved)
-		report(ctx, KIND_MOVED, now, length);
+		report(ctx, KIND_MOVED, now, length, 0);
 	if (eth->destination[0] & 1) {
 		count(PASSED_GROUP);
 		return XDP_PASS;
@@ -454,8 +459,8 @@ enum news {
 	HAS_ROAMED,
 };
 
-/* Counts the frame by its source. */
-INLINE enum news account(struct mac *from, u64 now, u32 length, u32 port)
+/* Counts the frame by its source. `before` becomes the bytes that had come before it, modulo 2^32. */
+INLINE enum news account(struct mac *from, u64 now, u32 length, u32 port, u32 *before)
 {
 	struct uplink first = {
 		.frames = 1, .bytes = length, .bursts = 1, .last_ns = now, .noticed_ns = now, .port = port
@@ -463,12 +468,13 @@ INLINE enum news account(struct mac *from, u64 now, u32 length, u32 port)
 	struct uplink *known = bpf_map_lookup_elem(&UPLINK, from);
 	enum news news = NO_NEWS;
 
+	*before = 0;
 	if (!known) {
 		bpf_map_update_elem(&UPLINK, from, &first, BPF_ANY);
 		return IS_DUE;
 	}
 	__sync_fetch_and_add(&known->frames, 1);
-	__sync_fetch_and_add(&known->bytes, length);
+	*before = (u32)__sync_fetch_and_add(&known->bytes, length);
 	if ((s64)(now - known->last_ns) >= (s64)BURST_GAP_NS) {
 		__sync_fetch_and_add(&known->bursts, 1);
 		news = BEGINS_BURST;
@@ -494,22 +500,22 @@ int edge_ap(struct xdp_md *ctx)
 	enum news news;
 	enum kind kind;
 	struct mac from;
-	u32 length;
+	u32 length, before;
 
 	if ((void *)(eth + 1) > end || !control_if_alive(now))
 		return XDP_PASS;
 	length = bpf_xdp_get_buff_len(ctx);
 	kind = kind_of(eth, end);
 	__builtin_memcpy(&from, eth->source, sizeof(from));
-	news = account(&from, now, length, ctx->ingress_ifindex);
+	news = account(&from, now, length, ctx->ingress_ifindex, &before);
 	if (kind == KIND_DHCP)
 		report_dhcp(ctx, now, length);
 	else if (kind < KIND_IP)
-		report(ctx, kind, now, length);
+		report(ctx, kind, now, length, before);
 	else if (news == HAS_ROAMED || (news == IS_DUE && !bpf_map_lookup_elem(&STATIONS, &from)))
-		report(ctx, KIND_UNKNOWN_SOURCE, now, length);
+		report(ctx, KIND_UNKNOWN_SOURCE, now, length, before);
 	else if (news == BEGINS_BURST && kind == KIND_IP && bpf_map_lookup_elem(&STATIONS, &from))
-		report(ctx, KIND_DATA, now, length);
+		report(ctx, KIND_DATA, now, length, before);
 	return XDP_PASS;
 }
 

@@ -73,6 +73,8 @@ pub(super) struct Sample {
     pub(super) wait: Option<Wait>,
     /// Seconds from a frame's last packet to the station's answer, if they were measured.
     pub(super) transit_s: Option<f64>,
+    /// PHY rate at which the station uploads in bit/s, if it was measured.
+    pub(super) upload_bps: Option<f64>,
 }
 
 /// Waiting time of a slot's packets, in seconds.
@@ -135,11 +137,19 @@ impl Sample {
                 p95_s: wait.p95.as_secs_f64(),
             }),
             transit_s: report.transit.map(|transit| transit.as_secs_f64()),
+            upload_bps: report
+                .upload_bps
+                .filter(|bps| bps.is_finite() && *bps > 0.0),
         })
     }
 }
 
 impl Sample {
+    /// Whether most packets to the station have waited for the sender's pacer, or some still do.
+    pub(super) fn has_waited(&self) -> bool {
+        self.backlogged || self.sent_pps.is_some_and(|sent| self.held_pps > 0.5 * sent)
+    }
+
     /// Whether packets were sent to the station, and nothing has told their frames apart.
     pub(super) fn is_unseen(&self) -> bool {
         self.is_passive && self.frames == 0.0 && self.sent_pps.is_some()

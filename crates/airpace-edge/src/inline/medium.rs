@@ -105,8 +105,8 @@ impl<F: Packet> Medium<F> {
     }
 
     /// An uplink packet without an acknowledgement has come.
-    pub(super) fn on_other(&mut self, now: Time, seat: usize) {
-        self.observer.on_other(now, seat);
+    pub(super) fn on_other(&mut self, now: Time, seat: usize, before_bytes: u32) {
+        self.observer.on_other(now, seat, before_bytes);
     }
 
     /// When the slot that runs ends.

@@ -73,7 +73,10 @@ pub enum Uplink {
     /// A TCP acknowledgement.
     Ack(UplinkAck),
     /// Another IP packet.
-    Other,
+    Other {
+        /// Bytes that had come from the station before it, in all, modulo 2³².
+        before_bytes: u32,
+    },
     /// A frame that only shows that the station is there: ARP, DHCP and the like.
     Presence,
 }
@@ -254,7 +257,9 @@ impl<F: DownlinkFrame> Inline<F> {
         let medium = &mut self.media[seat.medium];
         match what {
             Uplink::Ack(ack) => medium.on_ack(now, seat.station, &ack),
-            Uplink::Other => medium.on_other(now, seat.station),
+            Uplink::Other { before_bytes } => {
+                medium.on_other(now, seat.station, before_bytes);
+            }
             Uplink::Presence => {}
         }
     }

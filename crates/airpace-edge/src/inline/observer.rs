@@ -140,18 +140,19 @@ impl Observer {
         };
         let id = StationId::from_index(station);
         if observed.is_exempt {
-            self.bursts.on_uplink_other(now, id);
+            self.bursts.on_uplink_other(now, id, None);
             return;
         }
         self.bursts.on_ack(now, id, ack);
         observed.waiting.on_ack(now, ack);
     }
 
-    /// An uplink packet without an acknowledgement has come.
-    pub fn on_other(&mut self, now: Time, station: usize) {
+    /// An uplink packet without an acknowledgement has come. `before_bytes` is what had come from the station
+    /// before, in all, modulo 2³².
+    pub fn on_other(&mut self, now: Time, station: usize, before_bytes: u32) {
         if let Some(Some(_)) = self.stations.get(station) {
             self.bursts
-                .on_uplink_other(now, StationId::from_index(station));
+                .on_uplink_other(now, StationId::from_index(station), Some(before_bytes));
         }
     }
 
@@ -221,7 +222,7 @@ impl Observer {
             .address
             .filter(|_| !observed.is_exempt)
             .and_then(|address| self.radio.close_slot(now, address, id));
-        let bytes = bursts.bytes;
+        let (bytes, upload_bps) = (bursts.bytes, bursts.upload_bps);
         (observed.last_wait, observed.last_acknowledged) = (waiting.wait, bytes);
         if bursts.confidence >= USABLE
             && let Some(transit) = SegmentTransit::of(&bursts)
@@ -240,6 +241,7 @@ impl Observer {
             // larger of two noisy counts would be too large on average.
             report.bytes = report.bytes.max(bytes);
         }
+        report.upload_bps = upload_bps;
         if report.sensor == Sensor::Agent {
             // The agent is silent, which does not say that nothing arrived.
             report.sensor = Sensor::None;

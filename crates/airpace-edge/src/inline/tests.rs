@@ -278,7 +278,12 @@ fn a_station_of_which_a_loop_returns_frames_stays_and_one_that_moves_to_the_wire
     inline.on_downlink(ms(0), PHONE, Frame(0)).unwrap();
     for second in 0..10 {
         inline.on_wired(ms(1000 * second), PHONE);
-        inline.on_uplink(ms(1000 * second + 500), 0, PHONE, Uplink::Other);
+        inline.on_uplink(
+            ms(1000 * second + 500),
+            0,
+            PHONE,
+            Uplink::Other { before_bytes: 0 },
+        );
         inline.handle_timeout(ms(1000 * second + 600));
     }
     assert!(inline.knows(PHONE), "it is heard in between");

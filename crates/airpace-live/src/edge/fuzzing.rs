@@ -16,7 +16,7 @@ use airpace_net::inline::UplinkUse;
 pub fn observe(record: &[u8]) -> Option<usize> {
     let observation = airpace_net::fuzzing::observation(record)?;
     let keys = FlowKeys::default();
-    let _ = uplink(observation.kind, observation.bytes, &keys);
+    let _ = uplink(&observation, &keys);
     let _ = binding(observation.kind, observation.bytes);
     if let Some((_, name)) = dhcp_name(observation.bytes) {
         // Names reach logs and tables.

@@ -5,7 +5,7 @@ use airpace_core::wire::ethernet::{Binding, Dhcp, Ethernet, arp_binding, neighbo
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_core::wire::transport::{Transport, hash_connection};
 use airpace_edge::inline::Uplink;
-use airpace_net::inline::ObservationKind;
+use airpace_net::inline::{Observation, ObservationKind};
 use core::hash::{BuildHasher, Hasher};
 use std::hash::RandomState;
 
@@ -23,25 +23,24 @@ impl FlowKeys {
 }
 
 /// Returns the source of a frame from the access point's side, and what it means to the sensors.
-pub(crate) fn uplink(
-    kind: ObservationKind,
-    frame: &[u8],
-    keys: &FlowKeys,
-) -> Option<(MacAddr, Uplink)> {
-    let ethernet = Ethernet::parse(frame).ok()?;
-    let what = match kind {
-        ObservationKind::Tcp => tcp_uplink(ethernet.payload, keys)?,
-        ObservationKind::Quic | ObservationKind::Data => Uplink::Other,
+pub(crate) fn uplink(seen: &Observation<'_>, keys: &FlowKeys) -> Option<(MacAddr, Uplink)> {
+    let ethernet = Ethernet::parse(seen.bytes).ok()?;
+    let other = Uplink::Other {
+        before_bytes: seen.before_bytes,
+    };
+    let what = match seen.kind {
+        ObservationKind::Tcp => tcp_uplink(ethernet.payload, keys, other)?,
+        ObservationKind::Quic | ObservationKind::Data => other,
         _ => Uplink::Presence,
     };
     Some((ethernet.source, what))
 }
 
-/// Returns what a TCP segment means to the sensors; `None` if it acknowledges data and its connection
-/// cannot be read.
-fn tcp_uplink(packet: &[u8], keys: &FlowKeys) -> Option<Uplink> {
+/// Returns what a TCP segment means to the sensors: `other` if it acknowledges nothing; `None` if it
+/// acknowledges data and its connection cannot be read.
+fn tcp_uplink(packet: &[u8], keys: &FlowKeys, other: Uplink) -> Option<Uplink> {
     let Some(Transport::Tcp(header)) = Transport::parse(packet) else {
-        return Some(Uplink::Other);
+        return Some(other);
     };
     match header.acknowledgement {
         // A SYN or FIN is answered on its own.
@@ -51,7 +50,7 @@ fn tcp_uplink(packet: &[u8], keys: &FlowKeys) -> Option<Uplink> {
             timestamps: header.timestamps,
             sack_edge: header.sack_edge,
         })),
-        _ => Some(Uplink::Other),
+        _ => Some(other),
     }
 }
 

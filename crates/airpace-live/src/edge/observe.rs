@@ -28,7 +28,7 @@ impl RunningEdge {
             // A frame from the wired port is not from a station.
             let port = ports.iter().position(|&index| index == seen.interface);
             if let Some(port) = port
-                && let Some((mac, what)) = headers::uplink(seen.kind, seen.bytes, keys)
+                && let Some((mac, what)) = headers::uplink(&seen, keys)
             {
                 inline.on_uplink(at, port, mac, what);
             }

@@ -51,6 +51,7 @@ struct Report {
     interface: u32,
     kind: ObservationKind,
     length: u32,
+    before_bytes: u32,
     bytes: Vec<u8>,
 }
 
@@ -289,7 +290,7 @@ impl PacketPath {
 
     fn report_downlink(&mut self, frame: &[u8], kind: FrameKind, now_ns: u64) {
         if let FrameKind::Reported(kind @ (ObservationKind::Arp | ObservationKind::Dhcp)) = kind {
-            self.report(WAN, frame, kind, now_ns);
+            self.report(WAN, frame, kind, now_ns, 0);
         }
     }
 
@@ -299,7 +300,7 @@ impl PacketPath {
             && source.used.last_ns > source.moved_ns
         {
             source.moved_ns = now_ns;
-            self.report(WAN, frame, ObservationKind::Moved, now_ns);
+            self.report(WAN, frame, ObservationKind::Moved, now_ns, 0);
         }
     }
 
@@ -324,6 +325,8 @@ impl PacketPath {
         // The first frame begins a burst as well: the time of the last one is zero then.
         let begins_burst = now_ns.saturating_sub(used.last_ns) >= BURST_GAP_NS;
         used.bursts += u64::from(begins_burst);
+        // As the programs report it.
+        let before_bytes = used.bytes as u32;
         used.frames += 1;
         used.bytes += frame.len() as u64;
         used.last_ns = now_ns;
@@ -334,19 +337,33 @@ impl PacketPath {
             source.noticed_ns = Some(now_ns);
         }
         match kind {
-            FrameKind::Reported(kind) => self.report(port, frame, kind, now_ns),
+            FrameKind::Reported(kind) => self.report(port, frame, kind, now_ns, before_bytes),
             // A station that has roamed is followed with its first frame, whatever that is.
             _ if has_roamed || is_due && !is_known => {
-                self.report(port, frame, ObservationKind::UnknownSource, now_ns);
+                self.report(
+                    port,
+                    frame,
+                    ObservationKind::UnknownSource,
+                    now_ns,
+                    before_bytes,
+                );
             }
             FrameKind::Ip if begins_burst && is_known => {
-                self.report(port, frame, ObservationKind::Data, now_ns);
+                self.report(port, frame, ObservationKind::Data, now_ns, before_bytes);
             }
             _ => {}
         }
     }
 
-    fn report(&mut self, port: usize, frame: &[u8], kind: ObservationKind, now_ns: u64) {
+    /// `before_bytes` is what had come from the frame's source before it.
+    fn report(
+        &mut self,
+        port: usize,
+        frame: &[u8],
+        kind: ObservationKind,
+        now_ns: u64,
+        before_bytes: u32,
+    ) {
         if self.reports.len() >= MAX_REPORTS {
             self.counters.records_lost += 1;
             return;
@@ -363,6 +380,7 @@ impl PacketPath {
             kind,
             // Frames with their headers have less than 2^32 bytes.
             length: frame.len() as u32,
+            before_bytes,
             bytes: frame[..frame.len().min(snap)].to_vec(),
         });
     }
@@ -380,6 +398,7 @@ impl PacketPath {
                 interface: report.interface,
                 kind: report.kind,
                 length: report.length,
+                before_bytes: report.before_bytes,
                 bytes: &report.bytes,
             });
         }

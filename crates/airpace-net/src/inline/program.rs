@@ -94,6 +94,8 @@ pub struct Observation<'a> {
     pub kind: ObservationKind,
     /// Length of the whole frame in bytes.
     pub length: u32,
+    /// Bytes that had come from its source through the ports of the access points before it, modulo 2³².
+    pub before_bytes: u32,
     /// The beginning of the frame: at most 160 bytes, or 600 of DHCP messages.
     pub bytes: &'a [u8],
 }
@@ -127,6 +129,7 @@ impl<'a> Observation<'a> {
             interface: u32::from_ne_bytes(header[8..12].try_into().ok()?),
             kind: ObservationKind::from_code(header[18])?,
             length: u32::from_ne_bytes(header[12..16].try_into().ok()?),
+            before_bytes: u32::from_ne_bytes(header[20..24].try_into().ok()?),
             bytes: frame.get(..usize::from(captured))?,
         })
     }

@@ -55,7 +55,7 @@ pub(super) fn observe(trial: &Trial, outcome: &Outcome) -> Vec<Vec<SlotReport>> 
                 // Packets do not overtake each other.
                 forwarded = forwarded.max(packet.at + delay);
                 if trial.client == Client::Quic {
-                    sensor.on_uplink_other(forwarded, station);
+                    sensor.on_uplink_other(forwarded, station, None);
                     continue;
                 }
                 let ack = UplinkAck {

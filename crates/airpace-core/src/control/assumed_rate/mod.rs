@@ -267,33 +267,43 @@ impl AssumeRates {
         }
     }
 
-    /// Share of the time that the packets in frames take by the rates known or assumed so far.
+    /// Share of the time that the packets in frames and uploads take by the rates known or assumed so far.
     fn assumed_load(&mut self, parts: &[RoundPart]) -> f64 {
+        let uploads = self.upload_share();
         let share = |part: &RoundPart| {
             let assumed_bps = self.assumed(part.station).bps;
             let bps = part.sample.phy_bps.unwrap_or(assumed_bps);
             part.frame.level / part.frame.round_s * part.bits() / bps
         };
-        parts.iter().map(share).sum()
+        parts.iter().map(share).sum::<f64>() + uploads
     }
 
     /// Whether stations use a share of the air that is not known: they send much, or are sent packets that
     /// nobody has seen.
     fn has_upload(&self) -> bool {
+        self.has_bypassed() || self.uploads().count() > 0
+    }
+
+    /// Share of the time that uploads take, as far as it is known.
+    fn upload_share(&self) -> f64 {
+        let share = |upload: Sample| Some(8.0 * upload.upload_bytes_per_s / upload.upload_bps?);
+        self.uploads().filter_map(share).sum()
+    }
+
+    /// Stations that upload.
+    fn uploads(&self) -> impl Iterator<Item = Sample> {
+        let samples = self.reports.iter().filter_map(Sample::read);
+        samples.filter(|sample| sample.is_passive && sample.upload_bytes_per_s > UPLOAD_BYTES_PER_S)
+    }
+
+    /// Whether stations are sent packets that the box has not seen.
+    fn has_bypassed(&self) -> bool {
         let is_bypassed = |report: &SlotReport| {
             let answers_per_s =
                 f64::from(report.sender.uplink_frames) / report.length.as_secs_f64();
             report.sender.bypassed && answers_per_s > BYPASSED_ANSWERS_PER_S
         };
-        if self.reports.iter().any(is_bypassed) {
-            return true;
-        }
-        let samples = self.reports.iter().filter_map(Sample::read);
-        let uploads: f64 = samples
-            .filter(|sample| sample.is_passive)
-            .map(|sample| sample.upload_bytes_per_s)
-            .sum();
-        uploads > UPLOAD_BYTES_PER_S
+        self.reports.iter().any(is_bypassed)
     }
 }
 

@@ -281,6 +281,49 @@ fn unseen(station: u32, packets: u32) -> SlotReport {
     }
 }
 
+#[test]
+fn an_upload_that_nobody_sees_is_charged_to_its_station() {
+    let mut config = WaterfillConfig::default();
+    config.set_in_line();
+    let law = Waterfill::new(config).expect("the configuration is valid");
+    let mut law = AssumeRates::new(Box::new(law), Duration::from_micros(214));
+    // A frame to the one, and one of 25 packets from the other at MCS 1, which takes 5.3 ms.
+    let round_s = 8e-3;
+    let mut download = observed(
+        &[(60.0, 390.0)],
+        round_s - 60.0 * packet_airtime_s(1_500.0, 390e6),
+        300e-6,
+    )
+    .remove(0);
+    download.sender.sent_packets = 750;
+    download.sender.held_packets = 750;
+    download.sender.sent_bytes = 750 * 1_500;
+    let mut upload = unseen(1, 100);
+    upload.sender.sent_bytes = 100 * 52;
+    upload.sender.uplink_frames = 12;
+    upload.sender.uplink_bytes = 12 * 25 * 1_500;
+    upload.upload_bps = Some(58.5e6);
+    let mut allocations = Vec::new();
+    for slot in 1..=20 {
+        let reports = [download.clone(), upload.clone()];
+        allocations = law
+            .on_slot(Time::from_millis(100 * slot), &reports)
+            .to_vec();
+    }
+    let estimate = law.station_estimate(StationId(1)).unwrap();
+    assert_eq!(estimate.phy_bps, Some(58.5e6));
+    // Its time had been taken for overhead: 4 ms per frame.
+    assert!(estimate.frame_overhead_s < 1e-3, "{estimate:?}");
+    let packet_bytes = allocations[1].rate_bytes_per_s / allocations[1].rate_pps;
+    assert!((packet_bytes / 52.0 - 1.0).abs() < 0.05, "{allocations:?}");
+    // Each acknowledgement permits 4,500 bytes, which take 0.6 ms: so much airtime as twenty packets of the
+    // other.
+    assert!(
+        allocations[1].rate_pps < allocations[0].rate_pps / 10.0,
+        "{allocations:?}"
+    );
+}
+
 /// The same of full-sized packets of which more waited.
 fn unseen_download(station: u32, packets: u32) -> SlotReport {
     let mut report = unseen(station, packets);

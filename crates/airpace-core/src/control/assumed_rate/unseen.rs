@@ -201,6 +201,10 @@ impl AssumeRates {
                 }
                 (None, None) => assumed.bps,
             };
+            let bps = sample
+                .upload_bps
+                .filter(|_| is_uploader(&sample))
+                .unwrap_or(bps);
             let most_bps = assumed.most_unseen_bps(fastest_bps);
             let bps = bps.clamp(RANGE_BPS.0, most_bps);
             assumed.bps = bps;

@@ -194,10 +194,7 @@ fn fresh_share(stations: &[StationEstimate]) -> f64 {
 fn payload_share(stations: &[StationEstimate]) -> f64 {
     stations
         .iter()
-        .map(|s| {
-            let answers = s.heard().map_or(0.0, |_| s.answer_share());
-            s.least_airtime_s() * s.on_air_pps() + answers
-        })
+        .map(|s| s.least_airtime_s() * s.on_air_pps() + s.answer_share())
         .sum()
 }
 

@@ -52,10 +52,11 @@ const GREEDY_SLOTS: u8 = 4;
 const DEMAND_KEPT: f64 = 0.8;
 /// A PHY rate that differs by more than this factor from that of the last slot has changed.
 const RATE_CHANGE: f64 = 1.2;
-/// Most bytes that a station sends for a packet that it receives: TCP acknowledges at least every
-/// second full-sized segment (RFC 9293 §3.8.6.3). Uploads that nothing to the station permits may
-/// have more.
-const ANSWER_MOST: f64 = 3000.0;
+/// Most bytes that a station sends for a packet that it receives. TCP acknowledges at least every second
+/// full-sized segment (RFC 9293 §3.8.6.3), but acknowledgements that wait for their turn are dropped in part,
+/// and the next one permits as much as all of them: up to six times as much in cells whose fast download
+/// competes with a slow upload (simulated). Uploads that nothing to the station permits may have more.
+const ANSWER_MOST: f64 = 15_000.0;
 /// Least share of a slot that the frames of a backlogged station fill.
 const FILLED_SHARE: f64 = 0.6;
 /// Reports without frames, although packets were sent, after which those packets count as on the
@@ -286,9 +287,10 @@ impl StationEstimate {
         }
         self.received_pps = sample.received_pps;
         self.take_rate(sample, is_new);
-        // Without a backlog, packets are acknowledgements and pings, which are smaller than the
-        // packets that will fill frames.
-        if let Some(bytes) = sample.packet_bytes.filter(|_| sample.backlogged) {
+        // Packets that do not wait are acknowledgements and pings, which are smaller than the packets that
+        // will fill frames; but what permits an upload is nothing else.
+        let are_usual = sample.has_waited() || self.answer_s() > 0.0;
+        if let Some(bytes) = sample.packet_bytes.filter(|_| are_usual) {
             self.packet_bytes += SIZE_GAIN * (bytes - self.packet_bytes);
         }
         self.transmissions +=
@@ -376,9 +378,7 @@ impl StationEstimate {
             other_frames_per_s * config.uplink_part * config.frame_overhead.as_secs_f64()
                 + 8.0 * sample.uplink_bytes_per_s / self.phy_bps;
         self.uplink_share += UPLINK_GAIN * (uplink_share - self.uplink_share);
-        // Of a station that nobody sees only what it is sent is known.
-        let downlink_pps = sample.received_pps.max(self.unseen_pps).max(1.0);
-        let answer_bytes = sample.uplink_bytes_per_s / downlink_pps;
+        let answer_bytes = sample.uplink_bytes_per_s / self.downlink_pps().max(1.0);
         self.answer_bytes += UPLINK_GAIN * (answer_bytes.min(ANSWER_MOST) - self.answer_bytes);
     }
 

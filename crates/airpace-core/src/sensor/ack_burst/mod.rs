@@ -13,11 +13,13 @@
 
 mod estimate;
 mod flow;
+mod path;
 mod station;
 #[cfg(test)]
 mod tests;
 mod transit;
 mod turns;
+mod uploads;
 
 use crate::report::{LevelSource, Sensor, SlotReport};
 use crate::wire::tcp::Timestamps;
@@ -100,10 +102,18 @@ impl AckBurst {
         }
     }
 
-    /// An uplink packet without a TCP acknowledgement passes the box: UDP, QUIC and the like.
-    pub fn on_uplink_other(&mut self, now: Time, station: StationId) {
+    /// An uplink packet without a TCP acknowledgement passes the box: UDP, QUIC and the like, or the data of
+    /// an upload. Of packets that come together, the first is enough. `before_bytes` is how much had come
+    /// from the station before, in all, modulo 2³²; without it nothing is learnt of how fast the station
+    /// uploads.
+    pub fn on_uplink_other(&mut self, now: Time, station: StationId, before_bytes: Option<u32>) {
         self.contending = None;
-        if self.station(now, station).on_uplink(now) {
+        let before = self.turns.latest();
+        let own = self.station(now, station);
+        if own.on_uplink(now) {
+            if let Some(before_bytes) = before_bytes {
+                own.on_upload(now, before, before_bytes);
+            }
             self.take_turn(now, station);
         }
     }
@@ -142,6 +152,7 @@ impl AckBurst {
             sensor: Sensor::AckBurst,
             confidence: slot.confidence,
             transit: slot.transit,
+            upload_bps: slot.upload_bps,
             ..SlotReport::silent(station, slot.length)
         }
     }

@@ -2,7 +2,9 @@
 
 use super::estimate::Observed;
 use super::flow::{Arrived, Flow, TICK_S};
+use super::path::PathDelay;
 use super::transit::Transits;
+use super::uploads::Uploads;
 use super::{DownlinkPacket, UplinkAck};
 use crate::sensor::burst_gap::BurstGap;
 use crate::sensor::connections::Connections;
@@ -24,6 +26,7 @@ pub(super) struct ClosedSlot {
     pub(super) span: Option<(Time, Time)>,
     pub(super) confidence: f64,
     pub(super) transit: Option<Duration>,
+    pub(super) upload_bps: Option<f64>,
 }
 
 /// The burst that runs.
@@ -70,7 +73,9 @@ pub(super) struct StationBursts {
     /// Fractions of frames and packets, carried to the next slot.
     frames_carried: f64,
     packets_carried: f64,
+    path: PathDelay,
     transits: Transits,
+    uploads: Uploads,
 }
 
 impl StationBursts {
@@ -89,7 +94,9 @@ impl StationBursts {
             latest: None,
             frames_carried: 0.0,
             packets_carried: 0.0,
+            path: PathDelay::default(),
             transits: Transits::default(),
+            uploads: Uploads::default(),
         }
     }
 
@@ -119,6 +126,12 @@ impl StationBursts {
         begins
     }
 
+    /// A burst without an acknowledgement begins. `latest` is when the last burst of any station began,
+    /// `before_bytes` how much had come from this one before.
+    pub(super) fn on_upload(&mut self, now: Time, latest: Option<Time>, before_bytes: u32) {
+        self.uploads.begin(now, latest, before_bytes);
+    }
+
     /// Another station answers at nearly the same time as this one.
     pub(super) fn answers_with_others(&mut self) {
         self.burst.with_others = true;
@@ -128,12 +141,15 @@ impl StationBursts {
     fn end_burst(&mut self) {
         let burst = self.burst;
         if let Some(answered) = burst.answered.filter(|_| !burst.with_others) {
-            // The frame is on the air from the later of two events on: the last packet has been handed
-            // over, and another station has answered the frame before.
-            let from = burst
-                .others
-                .map_or(burst.sent, |others| others.max(burst.sent));
-            let transit = answered.saturating_since(from);
+            // The frame is on the air from the later of two events on: the last packet has come to the
+            // access point, and another station has answered the frame before.
+            let since_sent = answered.saturating_since(burst.sent);
+            self.path.add(answered, since_sent, burst.segments);
+            let since_arrival = since_sent.saturating_sub(self.path.delay());
+            let transit = match burst.others {
+                Some(others) => since_arrival.min(answered.saturating_since(others)),
+                None => since_arrival,
+            };
             self.transits.add(transit, burst.segments);
         }
         self.burst = Burst {
@@ -226,6 +242,7 @@ impl StationBursts {
             span: None,
             confidence: 0.0,
             transit: None,
+            upload_bps: self.uploads.close(),
         };
         if estimate.confidence > 0.0 && observed.bursts > 0.0 {
             let frames = observed.bursts * estimate.frames_per_burst + self.frames_carried;

@@ -112,7 +112,7 @@ fn a_station_without_tcp_is_unusable() {
             tcp: None,
         };
         sensor.on_downlink(now, STATION, &packet);
-        sensor.on_uplink_other(now, STATION);
+        sensor.on_uplink_other(now, STATION, None);
     }
     let report = sensor.close_slot(Time::from_millis(500), STATION);
     assert_eq!((report.frames, report.confidence), (0, 0.0));
@@ -137,7 +137,7 @@ proptest! {
                     let timestamps = other.map(|value| Timestamps { value, echo: number });
                     sensor.on_ack(at, STATION, &UplinkAck { flow, number, timestamps, sack_edge: other });
                 }
-                2 => sensor.on_uplink_other(at, STATION),
+                2 => sensor.on_uplink_other(at, STATION, Some(number)),
                 _ => {
                     let report = sensor.close_slot(at, STATION);
                     prop_assert!((0.0..=1.0).contains(&report.confidence));

@@ -95,6 +95,13 @@ impl Transits {
 
     /// Ends the slot: the transit of a frame of `segments` segments, unless too few were seen.
     pub(super) fn close(&mut self, segments: f64) -> Option<Duration> {
+        let transit_s = TRANSIT_COMMON.as_secs_f64() + self.close_per_segment_s()? * segments;
+        Some(Duration::from_secs_f64(transit_s.max(0.0)))
+    }
+
+    /// Ends the slot: the usual time per segment beyond [`TRANSIT_COMMON`], seconds, unless too few
+    /// transits were seen.
+    pub(super) fn close_per_segment_s(&mut self) -> Option<f64> {
         self.slot += 1;
         self.in_slot = 0;
         let oldest = self.slot.saturating_sub(REMEMBERED_SLOTS);
@@ -104,8 +111,7 @@ impl Transits {
         if self.bursts.len() < FEWEST {
             return None;
         }
-        let transit_s = TRANSIT_COMMON.as_secs_f64() + self.usual_s() * segments;
-        Some(Duration::from_secs_f64(transit_s.max(0.0)))
+        Some(self.usual_s())
     }
 
     /// The usual time per segment: the lowest one about which many bursts agree.

@@ -26,6 +26,11 @@ impl Turns {
         self.bursts.push_back((now, station));
     }
 
+    /// When the latest burst of any station began.
+    pub(super) fn latest(&self) -> Option<Time> {
+        self.bursts.back().map(|&(at, _)| at)
+    }
+
     /// The other stations whose bursts began so shortly before that their frames were sent together
     /// with the one that `station` answers now.
     pub(super) fn just_before(

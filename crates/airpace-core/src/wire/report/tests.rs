@@ -27,6 +27,7 @@ fn report() -> SlotReport {
             source: WaitSource::TcpAcks,
         }),
         transit: None,
+        upload_bps: None,
         source: LevelSource::Tsft,
         sensor: crate::report::Sensor::Agent,
         confidence: 1.0,
@@ -46,6 +47,7 @@ fn empty() -> SlotReport {
         recent_inverse_rate: 0.0,
         wait: None,
         transit: None,
+        upload_bps: None,
         source: LevelSource::SocketTimestamps,
         ..report()
     }

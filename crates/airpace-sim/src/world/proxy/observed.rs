@@ -18,6 +18,8 @@ pub(in crate::world) struct ObservingBox {
     pub(super) radio: Option<AirRadio>,
     slot: Duration,
     pub(super) slot_end: Time,
+    /// Bytes that have come from each station, modulo 2³².
+    uplink_bytes: Vec<u32>,
 }
 
 impl ObservingBox {
@@ -27,6 +29,7 @@ impl ObservingBox {
             radio: None,
             slot,
             slot_end: Time::ZERO.saturating_add(slot),
+            uplink_bytes: Vec::new(),
         }
     }
 }
@@ -59,6 +62,11 @@ impl ProxyNode {
         let Some(observing) = &mut self.observing else {
             return;
         };
+        if observing.uplink_bytes.len() <= station {
+            observing.uplink_bytes.resize(station + 1, 0);
+        }
+        let before_bytes = observing.uplink_bytes[station];
+        observing.uplink_bytes[station] = before_bytes.wrapping_add(parcel.bytes);
         match PassingRecord::of(now, parcel).header {
             PassingHeader::Ack { ack, sack_edge } => {
                 let ack = UplinkAck {
@@ -69,7 +77,7 @@ impl ProxyNode {
                 };
                 observing.observer.on_ack(now, station, &ack);
             }
-            _ => observing.observer.on_other(now, station),
+            _ => observing.observer.on_other(now, station, before_bytes),
         }
     }
 

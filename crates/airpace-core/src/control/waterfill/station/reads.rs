@@ -93,7 +93,12 @@ impl StationEstimate {
 
     /// Share of the time that this takes.
     pub(in crate::control::waterfill) fn answer_share(&self) -> f64 {
-        self.answer_s() * self.received_pps
+        self.answer_s() * self.downlink_pps()
+    }
+
+    /// Packets per second that reach the station. Of one that nobody sees only what it is sent is known.
+    pub(super) fn downlink_pps(&self) -> f64 {
+        self.received_pps.max(self.unseen_pps)
     }
 
     /// Whether the station has reported since the last grant.

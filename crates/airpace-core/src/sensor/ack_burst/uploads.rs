@@ -1,0 +1,109 @@
+//! How fast a station uploads.
+
+use super::transit::Transits;
+use airpace_units::Time;
+use core::time::Duration;
+
+/// Bytes that count as a segment, and what they are on the air: LLC/SNAP 8, QoS data header 26, FCS 4, A-MPDU
+/// delimiter 4, padding 2 (IEEE 802.11-2020, 9.2.4, 9.7.1).
+const SEGMENT_BYTES: u32 = 1500;
+const SEGMENT_AIR_BYTES: f64 = 1544.0;
+/// Fewest segments of a frame whose airtime is not mostly back-off and preamble.
+const SEGMENTS_LEAST: u32 = 4;
+
+/// The frames in which a station uploads.
+///
+/// Such a frame was on the air after the burst of any station that came before it: at once, or after a frame
+/// of the access point. So the time between is that of the frame and what surrounds it, which is much the
+/// same as around the frames of the access point, or more. The lowest time per segment about which many
+/// frames agree is that without the access point's.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Uploads {
+    times: Transits,
+    /// The latest frame: how long before it the burst before had begun, and the bytes that the station had
+    /// sent until then.
+    latest: Option<(Duration, u32)>,
+}
+
+impl Uploads {
+    /// A burst begins at `now`; `latest` is when the burst before began, of any station, and
+    /// `before_bytes` how much had come from the station before.
+    pub(super) fn begin(&mut self, now: Time, latest: Option<Time>, before_bytes: u32) {
+        // Only now it is known how long the frame before was.
+        if let Some((time, began_bytes)) = self.latest.take() {
+            let segments = before_bytes.wrapping_sub(began_bytes) / SEGMENT_BYTES;
+            if segments >= SEGMENTS_LEAST {
+                self.times.add(time, segments);
+            }
+        }
+        self.latest = latest.map(|latest| (now.saturating_since(latest), before_bytes));
+    }
+
+    /// Ends the slot: the PHY rate of the frames, bit/s, if enough were seen.
+    pub(super) fn close(&mut self) -> Option<f64> {
+        let segment_s = self.times.close_per_segment_s()?;
+        Some(8.0 * SEGMENT_AIR_BYTES / segment_s)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rate after frames of so many packets, `between_us` after the burst before.
+    fn rate_bps(frames: impl IntoIterator<Item = (u64, u32)>) -> Option<f64> {
+        let mut uploads = Uploads::default();
+        let (mut now, mut bytes) = (Time::from_millis(1), 0_u32);
+        for (between_us, packets) in frames {
+            let latest = now;
+            now = now.saturating_add(Duration::from_micros(between_us));
+            uploads.begin(now, Some(latest), bytes);
+            bytes = bytes.wrapping_add(SEGMENT_BYTES * packets);
+        }
+        uploads.close()
+    }
+
+    /// Microseconds of so many packets at 58.5 Mbit/s, and what surrounds a frame.
+    fn upload_us(packets: u32) -> u64 {
+        310 + u64::from(packets) * 211
+    }
+
+    fn is_mcs_1(found: Option<f64>) {
+        let found = found.unwrap();
+        assert!((found / 58.5e6 - 1.0).abs() < 0.03, "{found}");
+    }
+
+    #[test]
+    fn frames_of_the_access_point_between_uploads_do_not_make_these_seem_slow() {
+        is_mcs_1(rate_bps((0..40).map(|n| {
+            let access_point_us = if n % 2 == 0 { 2_300 } else { 0 };
+            (upload_us(25) + access_point_us, 25)
+        })));
+    }
+
+    #[test]
+    fn frames_of_all_sizes_tell_the_rate() {
+        is_mcs_1(rate_bps((0..40).map(|n| {
+            let packets = 4 + n * 7 % 21;
+            (upload_us(packets), packets)
+        })));
+    }
+
+    #[test]
+    fn the_count_of_bytes_may_wrap_around() {
+        let mut uploads = Uploads::default();
+        let mut bytes = u32::MAX - 10 * 25 * SEGMENT_BYTES;
+        for n in 0..20 {
+            let at = |n| Time::from_micros(n * upload_us(25));
+            uploads.begin(at(n + 1), Some(at(n)), bytes);
+            bytes = bytes.wrapping_add(25 * SEGMENT_BYTES);
+        }
+        is_mcs_1(uploads.close());
+    }
+
+    #[test]
+    fn short_frames_and_few_tell_nothing() {
+        assert_eq!(rate_bps((0..40).map(|_| (500, 1))), None);
+        assert_eq!(rate_bps((0..4).map(|_| (upload_us(25), 25))), None);
+    }
+}
