@@ -77,12 +77,12 @@ const UDP: [&str; 10] = [
     "flow.slow-bulk.count=0",
     "flow.fast-udp.count=1",
     "flow.fast-udp.kind=\"burst\"",
-    "flow.fast-udp.rate=\"300 Mbit/s\"",
-    "flow.fast-udp.interval=\"392 us\"",
+    "flow.fast-udp.rate=\"100 Mbit/s\"",
+    "flow.fast-udp.interval=\"588 us\"",
     "flow.slow-udp.count=1",
     "flow.slow-udp.kind=\"burst\"",
-    "flow.slow-udp.rate=\"300 Mbit/s\"",
-    "flow.slow-udp.interval=\"392 us\"",
+    "flow.slow-udp.rate=\"100 Mbit/s\"",
+    "flow.slow-udp.interval=\"588 us\"",
 ];
 
 /// Seeds of the judged cases: the printed range is five per cent wide.
