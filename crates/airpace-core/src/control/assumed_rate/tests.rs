@@ -295,6 +295,15 @@ fn an_upload_that_nobody_sees_is_charged_to_its_station() {
         300e-6,
     )
     .remove(0);
+    // The channel is not idle: packets wait for the round.
+    let wait = Duration::from_secs_f64(round_s / 2.0);
+    download.wait = download.wait.map(|seen| WaitingTime {
+        mean: wait,
+        p50: wait,
+        p95: wait,
+        p99: wait,
+        ..seen
+    });
     download.sender.sent_packets = 750;
     download.sender.held_packets = 750;
     download.sender.sent_bytes = 750 * 1_500;
