@@ -131,14 +131,15 @@ impl InlineBox {
                 }
             }
             8 => {
+                let before_bytes = input.arbitrary()?;
                 let what = if input.arbitrary()? {
-                    Uplink::Other
+                    Uplink::Other { before_bytes }
                 } else {
                     Uplink::Presence
                 };
                 let port = input.int_in_range(0..=3)?;
                 self.inline.on_uplink(self.now, port, address(input)?, what);
-                self.observer.on_other(self.now, 0);
+                self.observer.on_other(self.now, 0, before_bytes);
             }
             9 => {
                 let last = Time::from_nanos(input.arbitrary()?);
