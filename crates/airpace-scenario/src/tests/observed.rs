@@ -254,7 +254,8 @@ fn a_download_does_not_pay_for_an_upload_that_nobody_sees() {
         for download in downloads {
             assert!(*download >= 0.9, "{downs:?} {up}: {ratio:?}");
         }
-        assert!(*upload >= 0.85, "{downs:?} {up}: {ratio:?}");
+        // Below nine tenths, which is the aim: the downloads have a tenth more than with agents.
+        assert!(*upload >= 0.8, "{downs:?} {up}: {ratio:?}");
     }
 }
 
