@@ -76,10 +76,15 @@ pub struct AckBurst {
     turns: Turns,
     /// How many stations contended, and when that was counted, until one is heard again.
     contending: Option<(Time, usize)>,
+    /// When a station was last found to upload.
+    uploaded: Option<Time>,
 }
 
 /// A station without an acknowledgement for this long does not contend.
 const CONTENDS: Duration = Duration::from_millis(200);
+
+/// A station is taken to upload for this long after its frames have told a rate.
+const UPLOADS: Duration = Duration::from_secs(1);
 
 impl AckBurst {
     /// A sensor that knows no station yet.
@@ -141,6 +146,14 @@ impl AckBurst {
         let slot = self
             .station(now, station)
             .close_slot(now, contending.max(1));
+        if slot.upload_bps.is_some() {
+            self.uploaded = Some(now);
+        }
+        let is_beside_upload = self
+            .uploaded
+            .is_some_and(|at| now.saturating_since(at) < UPLOADS);
+        self.station(now, station)
+            .set_beside_upload(is_beside_upload);
         SlotReport {
             slot: slot.number,
             frames: slot.frames,

@@ -74,6 +74,7 @@ pub(super) struct StationBursts {
     frames_carried: f64,
     packets_carried: f64,
     path: PathDelay,
+    is_beside_upload: bool,
     transits: Transits,
     uploads: Uploads,
 }
@@ -95,6 +96,7 @@ impl StationBursts {
             frames_carried: 0.0,
             packets_carried: 0.0,
             path: PathDelay::default(),
+            is_beside_upload: false,
             transits: Transits::default(),
             uploads: Uploads::default(),
         }
@@ -132,6 +134,13 @@ impl StationBursts {
         self.uploads.begin(now, latest, before_bytes);
     }
 
+    /// Says whether a station uploads. Only then the way to the access point is taken off transits:
+    /// otherwise most begin with another station's answer, and beside stations that nobody sees, whose frames
+    /// make even the shortest times long, the way would seem longer than it is.
+    pub(super) fn set_beside_upload(&mut self, is_beside_upload: bool) {
+        self.is_beside_upload = is_beside_upload;
+    }
+
     /// Another station answers at nearly the same time as this one.
     pub(super) fn answers_with_others(&mut self) {
         self.burst.with_others = true;
@@ -145,7 +154,12 @@ impl StationBursts {
             // access point, and another station has answered the frame before.
             let since_sent = answered.saturating_since(burst.sent);
             self.path.add(answered, since_sent, burst.segments);
-            let since_arrival = since_sent.saturating_sub(self.path.delay());
+            let way = if self.is_beside_upload {
+                self.path.delay()
+            } else {
+                Duration::ZERO
+            };
+            let since_arrival = since_sent.saturating_sub(way);
             let transit = match burst.others {
                 Some(others) => since_arrival.min(answered.saturating_since(others)),
                 None => since_arrival,
