@@ -57,6 +57,18 @@ fn exit_code(check: bool, holds: bool) -> ExitCode {
     }
 }
 
+/// The lines below a table of rows that must meet bars: whether they hold, and a warning if the emulator
+/// was late.
+fn verdict(holds: bool, trusted: bool, claim: &str) -> String {
+    let verdict = if holds { "holds" } else { "FAILS" };
+    let warning = if trusted {
+        ""
+    } else {
+        "The emulator was late: do not trust these figures.\n"
+    };
+    format!("{verdict}: {claim}\n{warning}")
+}
+
 /// Refuses MCS that 802.11ac at 80 MHz does not have, another number of them than `count`, and a load
 /// of which nothing would be measured. `what` has the MCS.
 fn check_stations(

@@ -1,6 +1,6 @@
 //! `airpace bench forged`.
 
-use super::{EXAMPLES, check_stations, exit_code, print, uninterrupted};
+use super::{EXAMPLES, check_stations, exit_code, print, uninterrupted, verdict};
 use crate::commands::demo;
 use crate::output::Table;
 use airpace_config::quantity::Span;
@@ -80,15 +80,9 @@ fn describe(comparison: &ForgedComparison) -> String {
             format!("{:.2}", row.goodput_ratio),
         ]);
     }
-    let verdict = if comparison.holds { "holds" } else { "FAILS" };
-    let warning = if comparison.trusted {
-        ""
-    } else {
-        "The emulator was late: do not trust these figures.\n"
-    };
-    format!(
-        "{table}\n{verdict}: forged frames make the p95 ping at most {PING_BAR} times as long\n{warning}"
-    )
+    let claim = format!("forged frames make the p95 ping at most {PING_BAR} times as long");
+    let verdict = verdict(comparison.holds, comparison.trusted, &claim);
+    format!("{table}\n{verdict}")
 }
 
 fn numbers(values: &[f64]) -> String {

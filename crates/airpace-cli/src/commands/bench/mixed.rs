@@ -1,6 +1,6 @@
 //! `airpace bench mixed`.
 
-use super::{EXAMPLES, exit_code, print};
+use super::{EXAMPLES, exit_code, print, verdict};
 use crate::commands::demo;
 use crate::output::Table;
 use airpace_config::quantity::Span;
@@ -61,13 +61,12 @@ fn describe(comparison: &MixedComparison) -> String {
     for row in &comparison.rows {
         table.row(cells(row));
     }
-    let verdict = if comparison.holds { "holds" } else { "FAILS" };
-    let warning = if comparison.trusted {
-        ""
-    } else {
-        "The emulator was late: do not trust these figures.\n"
-    };
-    format!("{table}\n{verdict}: no station pays for what its neighbours lack\n{warning}")
+    let verdict = verdict(
+        comparison.holds,
+        comparison.trusted,
+        "no station pays for what its neighbours lack",
+    );
+    format!("{table}\n{verdict}")
 }
 
 fn cells(row: &MixedRow) -> [String; 9] {

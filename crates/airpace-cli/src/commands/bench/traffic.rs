@@ -1,6 +1,6 @@
 //! `airpace bench traffic`.
 
-use super::{EXAMPLES, exit_code, print};
+use super::{EXAMPLES, exit_code, print, verdict};
 use crate::commands::demo;
 use crate::output::Table;
 use airpace_config::quantity::Span;
@@ -63,13 +63,12 @@ fn describe(comparison: &TrafficComparison) -> String {
     for row in &comparison.rows {
         table.row(cells(row));
     }
-    let verdict = if comparison.holds { "holds" } else { "FAILS" };
-    let warning = if comparison.trusted {
-        ""
-    } else {
-        "The emulator was late: do not trust these figures.\n"
-    };
-    format!("{table}\n{verdict}: nobody pays for frames that nobody sees\n{warning}")
+    let verdict = verdict(
+        comparison.holds,
+        comparison.trusted,
+        "nobody pays for frames that nobody sees",
+    );
+    format!("{table}\n{verdict}")
 }
 
 fn cells(row: &TrafficRow) -> [String; 8] {

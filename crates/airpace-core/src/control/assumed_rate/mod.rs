@@ -281,7 +281,8 @@ impl AssumeRates {
     /// Whether stations use a share of the air that is not known: they send much, or are sent packets that
     /// nobody has seen.
     fn has_upload(&self) -> bool {
-        self.has_bypassed() || self.uploads().count() > 0
+        let uploads: f64 = self.uploads().map(|upload| upload.upload_bytes_per_s).sum();
+        self.has_bypassed() || uploads > UPLOAD_BYTES_PER_S
     }
 
     /// Share of the time that uploads take, as far as it is known.
@@ -290,10 +291,10 @@ impl AssumeRates {
         self.uploads().filter_map(share).sum()
     }
 
-    /// Stations that upload.
+    /// The samples of stations whose uploads the box sees.
     fn uploads(&self) -> impl Iterator<Item = Sample> {
         let samples = self.reports.iter().filter_map(Sample::read);
-        samples.filter(|sample| sample.is_passive && sample.upload_bytes_per_s > UPLOAD_BYTES_PER_S)
+        samples.filter(|sample| sample.is_passive)
     }
 
     /// Whether stations are sent packets that the box has not seen.
