@@ -34,7 +34,7 @@ use std::time::Duration;
 const EXAMPLES: &str = "Examples:
   airpace bench datapath
   airpace bench datapath --packet-bytes 600 --cipher aes-256-gcm --json
-  airpace bench edge --json
+  airpace bench edge --check
   airpace bench emulator --mcs 9,4,1
   airpace bench tcp --algorithms cubic,bbr --delays-ms 10,0
   airpace bench ap
@@ -43,6 +43,7 @@ const EXAMPLES: &str = "Examples:
   airpace bench sensors --quick
   airpace bench classifier --quick
   airpace bench mixed
+  airpace bench traffic --check
   airpace bench aps --mcs 9,4
   airpace bench forged --check
   airpace bench insight --check

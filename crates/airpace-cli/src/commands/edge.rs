@@ -90,7 +90,8 @@ pub(crate) struct Edge {
     /// Remove what a killed run on the same --wan has left, and do nothing else.
     #[arg(long)]
     undo: bool,
-    /// Print the configuration with all defaults, and do nothing else.
+    /// Print the configuration with all defaults, and do nothing else; without ports or a file, with eth0 and
+    /// eth1 as the ports.
     #[arg(long)]
     print_config: bool,
     /// Print the reference of the configuration's keys, and do nothing else.
@@ -163,13 +164,25 @@ fn undo(args: &Edge) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The ports in the configuration that is printed if none are named: towards the wired network, and towards
+/// the access point.
+const EXAMPLE_PORTS: (&str, &str) = ("eth0", "eth1");
+
 /// The configuration of the file, with the options in place of its values.
 fn configuration(args: &Edge) -> anyhow::Result<EdgeConfig> {
+    let is_example =
+        args.print_config && args.config.is_none() && args.wan.is_none() && args.ap.is_empty();
     let mut config = match (&args.config, &args.wan) {
         // A file may leave the ports to the options.
         (Some(path), _) => config::edge(path, &ports(args))?,
         (None, Some(wan)) => EdgeConfig {
             wan: wan.clone(),
+            ..EdgeConfig::default()
+        },
+        // To read the defaults nobody needs to have the ports.
+        (None, None) if is_example => EdgeConfig {
+            wan: EXAMPLE_PORTS.0.to_owned(),
+            ap: vec![access_point(EXAMPLE_PORTS.1)],
             ..EdgeConfig::default()
         },
         (None, None) => {
@@ -178,7 +191,7 @@ fn configuration(args: &Edge) -> anyhow::Result<EdgeConfig> {
             ));
         }
     };
-    if args.config.is_none() {
+    if args.config.is_none() && !is_example {
         config.ap = args.ap.iter().map(|port| access_point(port)).collect();
     }
     if args.radio.len() > config.ap.len() {

@@ -104,6 +104,25 @@ fn options_give_the_ports_that_the_file_of_a_box_leaves_out_or_other_ones() {
 }
 
 #[test]
+fn the_defaults_of_a_box_are_printed_without_naming_its_ports() {
+    let folder = folder("defaults");
+    let printed = airpace("edge --print-config");
+    assert_eq!(printed.code, Some(0), "{}", printed.stderr);
+    assert!(
+        printed.stdout.contains("wan = \"eth0\""),
+        "{}",
+        printed.stdout
+    );
+    let path = folder.path().join("edge.toml");
+    std::fs::write(&path, &printed.stdout).unwrap();
+    let again = airpace(&format!("edge --config {} --print-config", path.display()));
+    assert_eq!(again.stdout, printed.stdout);
+    let half = airpace("edge --print-config --ap ap0");
+    assert_eq!(half.code, Some(2));
+    assert!(half.stderr.contains("--wan"), "{}", half.stderr);
+}
+
+#[test]
 fn relative_paths_in_a_file_start_in_its_folder_and_not_in_the_working_directory() {
     let folder = folder("paths");
     let in_folder = |name: &str| folder.path().join(name).display().to_string();

@@ -28,7 +28,13 @@ pub(super) struct Layer2 {
     box_namespace: Option<PathBuf>,
     /// Number of access points, each with a port (ap0, ap1, ...); stations are associated in turn;
     /// --layer ethernet only.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=8))]
+    #[arg(
+        long,
+        visible_alias = "cell",
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u16).range(1..=8)
+    )]
     cells: u16,
     /// Channel of each access point, or one for all; those with the same number share the air. By
     /// default, each has a channel of its own.
