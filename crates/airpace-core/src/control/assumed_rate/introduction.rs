@@ -283,6 +283,7 @@ mod tests {
         let part = |(index, &pps): (usize, &f64)| UnseenPart {
             station: StationId::from_index(index),
             may_dip: true,
+            is_uploader: false,
             weight: 1.0,
             pps,
             packet_s: 60e-6,

@@ -38,7 +38,7 @@ use core::time::Duration;
 use foreign::Foreign;
 use intercept::{Line, intercept};
 use remainder::{Remainder, Told};
-use round::{FrameMeans, Others, RoundPart};
+use round::{FrameMeans, Others, RoundPart, UnseenPart};
 use steady::{Observed, Ratio, steady};
 use transits::Transits;
 
@@ -179,6 +179,7 @@ impl AssumeRates {
         let others = Others {
             unseen: &unseen,
             has_upload: self.has_upload(),
+            upload_share: self.known_upload_share(&unseen),
             foreign_share: self.foreign.share,
         };
         if self.remainder.is_unusual(now) {
@@ -289,6 +290,18 @@ impl AssumeRates {
     fn upload_share(&self) -> f64 {
         let share = |upload: Sample| Some(8.0 * upload.upload_bytes_per_s / upload.upload_bps?);
         self.uploads().filter_map(share).sum()
+    }
+
+    /// The same, if the PHY rate of all uploads is known and nothing else is unknown.
+    fn known_upload_share(&self, unseen: &[UnseenPart]) -> Option<f64> {
+        if !self.has_upload() || self.has_bypassed() || unseen.iter().any(|part| !part.is_uploader)
+        {
+            return None;
+        }
+        let is_known = |upload: Sample| {
+            upload.upload_bps.is_some() || upload.upload_bytes_per_s < UPLOAD_BYTES_PER_S
+        };
+        self.uploads().all(is_known).then(|| self.upload_share())
     }
 
     /// The samples of stations whose uploads the box sees.

@@ -315,6 +315,7 @@ mod tests {
             let unseen = UnseenPart {
                 station,
                 may_dip: true,
+                is_uploader: false,
                 weight: 1.0,
                 pps: 2e3 * remainder.rate_part(now, station),
                 packet_s: 60e-6,

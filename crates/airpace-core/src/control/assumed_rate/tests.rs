@@ -281,13 +281,21 @@ fn unseen(station: u32, packets: u32) -> SlotReport {
     }
 }
 
-#[test]
-fn an_upload_that_nobody_sees_is_charged_to_its_station() {
+/// The configuration in front of an access point.
+fn in_line() -> WaterfillConfig {
     let mut config = WaterfillConfig::default();
     config.set_in_line();
+    config
+}
+
+fn assuming(config: WaterfillConfig) -> AssumeRates {
     let law = Waterfill::new(config).expect("the configuration is valid");
-    let mut law = AssumeRates::new(Box::new(law), Duration::from_micros(214));
-    // A frame to the one, and one of 25 packets from the other at MCS 1, which takes 5.3 ms.
+    AssumeRates::new(Box::new(law), Duration::from_micros(214))
+}
+
+/// Reports of a download at MCS 9 whose packets wait for `wait` at the access point, and of an upload at MCS
+/// 1: a frame to the one, and one of 25 packets from the other, which takes 5.3 ms.
+fn beside_upload(wait: Duration) -> [SlotReport; 2] {
     let round_s = 8e-3;
     let mut download = observed(
         &[(60.0, 390.0)],
@@ -295,8 +303,6 @@ fn an_upload_that_nobody_sees_is_charged_to_its_station() {
         300e-6,
     )
     .remove(0);
-    // The channel is not idle: packets wait for the round.
-    let wait = Duration::from_secs_f64(round_s / 2.0);
     download.wait = download.wait.map(|seen| WaitingTime {
         mean: wait,
         p50: wait,
@@ -312,9 +318,16 @@ fn an_upload_that_nobody_sees_is_charged_to_its_station() {
     upload.sender.uplink_frames = 12;
     upload.sender.uplink_bytes = 12 * 25 * 1_500;
     upload.upload_bps = Some(58.5e6);
+    [download, upload]
+}
+
+#[test]
+fn an_upload_that_nobody_sees_is_charged_to_its_station() {
+    let mut law = assuming(in_line());
+    // The channel is not idle: packets wait for the round.
+    let reports = beside_upload(Duration::from_millis(4));
     let mut allocations = Vec::new();
     for slot in 1..=20 {
-        let reports = [download.clone(), upload.clone()];
         allocations = law
             .on_slot(Time::from_millis(100 * slot), &reports)
             .to_vec();
@@ -331,6 +344,34 @@ fn an_upload_that_nobody_sees_is_charged_to_its_station() {
         allocations[1].rate_pps < allocations[0].rate_pps / 10.0,
         "{allocations:?}"
     );
+}
+
+/// The price of delay after two seconds in which the download's packets wait for 60 ms.
+fn price_after_waits(config: WaterfillConfig, with_upload: bool) -> f64 {
+    let mut law = assuming(config);
+    let [download, upload] = beside_upload(Duration::from_millis(60));
+    for slot in 1..=20 {
+        let reports = [download.clone(), upload.clone()];
+        let reports = if with_upload {
+            &reports[..]
+        } else {
+            &reports[..1]
+        };
+        law.on_slot(Time::from_millis(100 * slot), reports);
+    }
+    law.diagnostics().price.expect("the law has a price")
+}
+
+#[test]
+fn waits_beside_an_upload_that_nobody_sees_raise_the_price_for_a_latency_only() {
+    let config = in_line();
+    assert!(price_after_waits(config, false) > 1.2 * config.price);
+    assert_eq!(price_after_waits(config, true), config.price);
+    let latency = WaterfillConfig {
+        latency: Some(Duration::from_millis(10)),
+        ..config
+    };
+    assert!(price_after_waits(latency, true) > 1.2 * config.price);
 }
 
 /// The same of full-sized packets of which more waited.

@@ -84,6 +84,7 @@ impl AssumeRates {
             unseen.push(UnseenPart {
                 station,
                 may_dip: waits_unseen(&sample) && !is_uploader(&sample),
+                is_uploader: is_uploader(&sample),
                 weight: self.remainder.weight(station),
                 pps: sample.sent_pps.unwrap_or(0.0),
                 packet_s: packet_airtime_s(packet_bytes, bps),

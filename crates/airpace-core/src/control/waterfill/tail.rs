@@ -84,7 +84,11 @@ impl Tail {
         stations: &[StationEstimate],
         round_s: f64,
     ) {
-        let waits = Waits::of(stations);
+        // Packets wait for uploads however short the rounds are, and no report of the uploader bounds what
+        // the others tell.
+        let is_told =
+            config.latency.is_some() || !stations.iter().any(StationEstimate::uploads_unseen);
+        let waits = Waits::of(stations).filter(|_| is_told);
         self.worst_s = waits.map(|waits| waits.worst_s);
         // Without a price, or without measured waiting times, there is nothing to move.
         let (Some(Waits { worst_s, shared_s }), true) = (waits, config.price > 0.0) else {

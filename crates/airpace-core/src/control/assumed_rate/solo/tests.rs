@@ -52,6 +52,7 @@ impl Cell {
             UnseenPart {
                 station: id(index),
                 may_dip: true,
+                is_uploader: false,
                 weight: self.solo.weight(id(index)),
                 pps: parts[index] * packets / ROUND_S,
                 packet_s,
@@ -254,6 +255,7 @@ fn a_negative_airtime_is_not_believed_of_the_station_that_was_introduced() {
         .map(|index| UnseenPart {
             station: StationId::from_index(index),
             may_dip: true,
+            is_uploader: false,
             weight: 1.0,
             pps: 1e3,
             packet_s: 60e-6,

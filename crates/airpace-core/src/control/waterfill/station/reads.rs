@@ -91,6 +91,11 @@ impl StationEstimate {
         }
     }
 
+    /// Whether the station uploads, and no sensor sees the frames to it.
+    pub(in crate::control::waterfill) fn uploads_unseen(&self) -> bool {
+        self.heard.is_none() && self.unseen_pps > 0.0 && self.answer_s() > 0.0
+    }
+
     /// Share of the time that this takes.
     pub(in crate::control::waterfill) fn answer_share(&self) -> f64 {
         self.answer_s() * self.downlink_pps()
