@@ -199,7 +199,8 @@ fn one_station_of_twenty_takes_nothing_from_the_others() {
         answers: false,
         seen: &["mcs 7"; 19],
     };
-    let run = |proxy| cell.goodput_mbps(proxy, "", &[], 1);
+    // Single seeds give from 0.83 to 1.02.
+    let run = |proxy| cell.goodput_mbps(proxy, "", &[], 8);
     compare(&cell, &run("reports = \"observed\""), &run(AGENTS), 0.9);
 }
 

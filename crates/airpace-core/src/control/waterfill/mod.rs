@@ -148,7 +148,7 @@ impl RateController for Waterfill {
             |station, sample| station.observe(now, sample, &config),
         );
         if self.roster.ids().len() != stations {
-            self.audit.on_change(self.roster.states_mut());
+            self.audit.on_change();
         }
         frame_limit::limit_to_shared(self.roster.states_mut(), &config);
         let aimed_s = self.share.map(|share| share.round_s);
@@ -192,7 +192,7 @@ impl RateController for Waterfill {
 
     fn remove(&mut self, station: StationId) {
         self.roster.remove(station);
-        self.audit.on_change(self.roster.states_mut());
+        self.audit.on_change();
     }
 
     fn set_weight(&mut self, station: StationId, weight: f64) -> bool {

@@ -32,6 +32,8 @@ pub(super) const EVERY_ROUND_LEVEL: f64 = 1.05;
 /// If less than this share of the granted rate was sent, the source was idle for a part of the
 /// slot.
 const PACED_SHARE: f64 = 0.9;
+/// From this share of the granted rate on a station uses it: a false PHY rate would show.
+const USED_SHARE: f64 = 0.5;
 /// Number of frames that can be counted in the neighbouring slot.
 const EDGE_FRAMES: f64 = 1.5;
 /// Weight of one slot in [`StationEstimate::repeats`]: for noise and for a change.
@@ -184,7 +186,7 @@ impl StationEstimate {
             collided: 0.0,
             airtime_s: 0.0,
             before_s: f64::INFINITY,
-            credit: Credit::new(1.0 / config.assumed_phy_bps),
+            credit: Credit::new(config.assumed_phy_bps),
             backlogged: true,
             paced: true,
             heard_at: now,
@@ -299,14 +301,6 @@ impl StationEstimate {
             self.count_repeats(level * sample.frames, sample);
         }
         self.update_airtime();
-        if sample.frames > 0.0 {
-            let airtime = self.airtime_s / packet_airtime_s(self.packet_bytes, 1.0);
-            if sample.is_passive {
-                self.credit.observe(airtime);
-            } else {
-                self.credit.claim(airtime);
-            }
-        }
         let gap_s = self.whole_gap_s(sample).or(sample.round_s);
         if let Some((level, gap_s)) = sample.level.zip(gap_s) {
             // Frames to a station with a backlog fill the slot, except for a pause.
@@ -345,6 +339,18 @@ impl StationEstimate {
         // What is assumed of a station that is silent for a while is worse than what its agent told.
         let is_kept = sample.is_unseen() && self.told_by_agent;
         let phy_bps = sample.phy_bps.filter(|_| !is_kept).unwrap_or(self.phy_bps);
+        let phy_bps = if is_kept {
+            phy_bps
+        } else if is_new || sample.is_passive {
+            // Nobody claims what the box itself has observed or assumed, and it varies.
+            self.credit = Credit::new(phy_bps);
+            phy_bps
+        } else {
+            let is_used = sample.backlogged
+                && self.sent_pps >= USED_SHARE * self.granted.rate_pps
+                && self.elsewhere.cap_pps().is_none();
+            self.credit.claim(phy_bps, is_used)
+        };
         let factor = (phy_bps / self.phy_bps).max(self.phy_bps / phy_bps);
         // Neither this slot nor the last shows one rate alone.
         self.rate_changed = factor > RATE_CHANGE;
@@ -355,6 +361,13 @@ impl StationEstimate {
         };
         self.phy_bps = phy_bps;
         self.rate_assumed = sample.is_passive && !sample.is_overheard && !is_kept;
+    }
+
+    /// Refuses the PHY rate that was claimed, `turn` times as long as usual.
+    pub(super) fn refuse_rate(&mut self, turn: u16) {
+        self.credit.refuse(turn);
+        self.phy_bps = self.credit.believed_bps();
+        self.update_airtime();
     }
 
     /// Updates what the station's own frames take: a share of the time, and bytes per packet that it

@@ -35,6 +35,13 @@ impl StationEstimate {
             .filter(|_| self.paced && self.target_level >= EVERY_ROUND_LEVEL)
     }
 
+    /// The last measurements, if the source sent at the granted rate all the time and frames have
+    /// aggregated, whatever the rate was meant to do.
+    pub(in crate::control::waterfill) fn paced_witness(&self) -> Option<Heard> {
+        self.heard
+            .filter(|heard| self.paced && heard.level >= EVERY_ROUND_LEVEL)
+    }
+
     /// The last measurements, unless they have expired.
     pub(in crate::control::waterfill) fn heard(&self) -> Option<Heard> {
         self.heard
@@ -123,7 +130,7 @@ impl StationEstimate {
 
     /// Airtime per packet received, retransmissions included, seconds (w).
     pub(in crate::control::waterfill) fn airtime_s(&self) -> f64 {
-        self.airtime_s * self.credit.known_factor()
+        self.airtime_s
     }
 
     /// The same, or that of the last slot if it was less: the slot's packets were granted by it.
@@ -133,7 +140,7 @@ impl StationEstimate {
 
     /// The same as the allocation counts it, with what queues have shown beyond the estimate.
     pub(in crate::control::waterfill) fn strained_airtime_s(&self) -> f64 {
-        self.airtime_s * self.credit.paced_factor() * (1.0 + self.strain)
+        self.airtime_s * (1.0 + self.strain)
     }
 
     /// Mean packet size in bytes.
