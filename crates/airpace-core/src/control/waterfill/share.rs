@@ -208,11 +208,15 @@ impl Solver {
                 Demand::Greedy => overhead_s += frame_s * p.level(last.airtime_s).min(1.0),
                 // With a packet or more per round the station has one frame in each round; below
                 // that, a frame per packet.
-                Demand::Limited(pps) if pps * last.round_s >= 1.0 => {
-                    taken += pps * p.airtime_s;
-                    overhead_s += frame_s;
+                Demand::Limited(pps) => {
+                    let pps = pps.min(fair_pps(p, last));
+                    if pps * last.round_s >= 1.0 {
+                        taken += pps * p.airtime_s;
+                        overhead_s += frame_s;
+                    } else {
+                        taken += pps * (p.airtime_s + frame_s);
+                    }
                 }
-                Demand::Limited(pps) => taken += pps * (p.airtime_s + frame_s),
                 Demand::Probed(pps) => probing += pps * (p.airtime_s + frame_s),
             }
         }
@@ -221,6 +225,16 @@ impl Solver {
             open: (1.0 - taken.min(TAKEN_MAX) - probing.min(PROBING_MAX) - self.uplink_share)
                 .max(OPEN_LEAST),
         }
+    }
+}
+
+/// Packets per second that `claim` would be granted by the last pass if it could use them: no station
+/// uses more.
+fn fair_pps(claim: &Claim, last: &Share) -> f64 {
+    if last.round_s > 0.0 && last.airtime_s > 0.0 {
+        claim.level(last.airtime_s) / last.round_s
+    } else {
+        f64::INFINITY
     }
 }
 
@@ -304,6 +318,38 @@ mod tests {
         // Equal airtime would leave the slow station less than a packet and a half per frame.
         assert!(levels[1] > 3.0, "{levels:?}");
         assert!(dear[0] > levels[1]);
+    }
+
+    /// Packets per second of the first of three stations, of which the last has this demand.
+    fn first_pps(demand: Demand) -> f64 {
+        let mut solver = Solver::default();
+        let claims = MIXED.iter().enumerate().map(|(idx, bps)| Claim {
+            airtime_s: 12_000.0 / bps,
+            level_limit: LEVEL_LIMIT,
+            weight: 1.0,
+            demand: if idx == 2 { demand } else { Demand::Greedy },
+        });
+        solver.set(claims, 0.05);
+        let delay = DelayTerms {
+            limit_s: None,
+            price: 0.12,
+        };
+        let share = solver.solve(FRAME_S, delay, None);
+        solver.claims()[0].level(share.airtime_s) / share.round_s
+    }
+
+    #[test]
+    fn a_station_that_can_use_less_than_its_share_does_not_count_with_more_than_that() {
+        let beside_greedy = first_pps(Demand::Greedy);
+        // Its share is about 1500 packets per second.
+        for pps in [5_000.0, 50_000.0] {
+            let beside_limited = first_pps(Demand::Limited(pps));
+            assert!(
+                beside_limited > 0.9 * beside_greedy,
+                "{beside_limited} {beside_greedy}"
+            );
+        }
+        assert!(first_pps(Demand::Limited(100.0)) > 1.2 * beside_greedy);
     }
 
     #[test]

@@ -14,8 +14,6 @@ use lie::Lie;
 
 /// Least share of its rate in a cell without a liar that an honest station is to keep.
 const LEAST_SHARE: f64 = 0.9;
-/// What it keeps at the default aim with the worst drawn lie.
-const WORST_SHARE: f64 = 0.65;
 /// Largest factor by which the delay of the honest stations is to grow.
 const DELAY_MOST: f64 = 1.25;
 /// Most packets that are to wait for each of them in addition: two full frames.
@@ -126,7 +124,7 @@ fn check([slow, fast]: &[Record; 2]) {
         slow.drawn
     );
     assert!(
-        20 * fast.drawn_harmed <= fast.drawn,
+        50 * fast.drawn_harmed <= fast.drawn,
         "{} of {}",
         fast.drawn_harmed,
         fast.drawn
@@ -147,14 +145,14 @@ fn check_default_aim(seed: u64, cases: u64) {
         let mut lie = Lie::draw(&mut draws);
         lie.phy = lie.phy.min(1.0);
         let harm = Harm::of(&cell, &cell.reference(), &cell.run(&lie));
-        assert!(harm.share >= WORST_SHARE, "{harm:?}: {cell:?} {lie:?}");
+        assert!(harm.share >= LEAST_SHARE, "{harm:?}: {cell:?} {lie:?}");
         assert!(harm.delay <= DELAY_MOST, "{harm:?}: {cell:?} {lie:?}");
         assert!(harm.queue <= QUEUE_MOST, "{harm:?}: {cell:?} {lie:?}");
         record.add(&cell, &lie, &harm, true);
     }
     record.print("default aim");
     assert!(
-        50 * record.drawn_harmed <= record.drawn,
+        200 * record.drawn_harmed <= record.drawn,
         "{}",
         record.drawn_harmed
     );
