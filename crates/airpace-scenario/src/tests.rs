@@ -302,6 +302,43 @@ fn neighbours_take_their_share_from_the_beginning() {
 }
 
 #[test]
+fn access_points_have_their_own_access_and_protect_frames_where_a_scenario_says_so() {
+    use airpace_core::phy::{AccessCategory, LegacyRate};
+    use airpace_sim::mac::RadioConfig;
+    let radios = |settings: &[&str]| {
+        let resolved = loaded(CELL, settings).resolve().unwrap();
+        resolved.world.channels[0].mac.radios.clone()
+    };
+    let windows = |radios: &[RadioConfig]| -> Vec<(u16, Option<LegacyRate>)> {
+        let read = |radio: &RadioConfig| {
+            let best_effort = radio.edca[AccessCategory::BestEffort as usize];
+            (best_effort.cw_max, radio.cts_to_self)
+        };
+        radios.iter().map(read).collect()
+    };
+    assert_eq!(windows(&radios(&[])), [(1_023, None); 3]);
+    let own = radios(&["channel.access_point_edca=\"own\""]);
+    assert_eq!(windows(&own), [(63, None), (1_023, None), (1_023, None)]);
+    // What a scenario says of a category holds for all.
+    let settings = [
+        "channel.access_point_edca=\"own\"",
+        "channel.edca.best_effort.cw_max=127",
+    ];
+    assert_eq!(windows(&radios(&settings)), [(127, None); 3]);
+    let settings = [
+        "channel.band=\"2.4 GHz\"",
+        "channel.standard=\"ht\"",
+        "channel.width=\"20 MHz\"",
+        "channel.protection=\"cts-to-self\"",
+        "node.station.rate=\"mcs 7\"",
+    ];
+    assert_eq!(
+        windows(&radios(&settings)),
+        [(1_023, Some(LegacyRate::Mbps1)); 3]
+    );
+}
+
+#[test]
 fn every_scheme_runs_and_its_keys_reach_the_path() {
     use airpace_sim::mac::{PathConfig, Qdisc, QueueLimit, Queues, Scheme};
     let path = |settings: &[&str]| {

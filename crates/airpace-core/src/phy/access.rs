@@ -84,6 +84,24 @@ impl Edca {
         }
     }
 
+    /// What access points use themselves, where they announce [`Edca::of`] to their stations: the
+    /// defaults of `dot11QAPEDCATable` (802.11-2016 annex C), which are those of hostapd
+    /// (`tx_queue_data2` and the others of its default configuration).
+    #[must_use]
+    pub const fn of_access_point(category: AccessCategory) -> Self {
+        let (aifsn, cw_max) = match category {
+            AccessCategory::Background => (7, 1_023),
+            AccessCategory::BestEffort => (3, 63),
+            AccessCategory::Video => (1, 15),
+            AccessCategory::Voice => (1, 7),
+        };
+        Self {
+            aifsn,
+            cw_max,
+            ..Self::of(category)
+        }
+    }
+
     /// The defaults with the DSSS PHYs of clauses 15 and 16: aCWmin 31, so contention windows are
     /// twice those of OFDM, and longer TXOP limits (802.11-2016 table 9-137).
     #[must_use]
@@ -130,6 +148,22 @@ mod tests {
         ]
         .map(|category| Edca::of(category).aifs().as_micros());
         assert_eq!(micros, [79, 43, 34, 34]);
+    }
+
+    #[test]
+    fn access_points_wait_for_less_than_their_stations_only_with_voice_and_video() {
+        for (category, difference_us) in [
+            (AccessCategory::Background, 0),
+            (AccessCategory::BestEffort, 0),
+            (AccessCategory::Video, 9),
+            (AccessCategory::Voice, 9),
+        ] {
+            let [own, stations] = [Edca::of_access_point(category), Edca::of(category)];
+            let difference = stations.aifs() - own.aifs();
+            assert_eq!(difference, Duration::from_micros(difference_us));
+            assert_eq!(own.cw_min, stations.cw_min);
+        }
+        assert_eq!(Edca::of_access_point(AccessCategory::BestEffort).cw_max, 63);
     }
 
     #[test]

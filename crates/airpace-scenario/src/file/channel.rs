@@ -31,6 +31,26 @@ choice! {
 }
 
 choice! {
+    /// What precedes frames that stations of DSSS alone cannot read.
+    Protection:
+    /// Nothing.
+    None = "none",
+    /// A CTS of the sender to itself, at the slowest basic rate: mac80211's protection in a network at
+    /// 2.4 GHz with a station that has no OFDM rates.
+    CtsToSelf = "cts-to-self",
+}
+
+choice! {
+    /// The defaults of an access point's own channel access.
+    AccessPointEdca:
+    /// Those of its stations.
+    Stations = "stations",
+    /// Those of `dot11QAPEDCATable`, as in hostapd: best effort has a largest contention window of 63,
+    /// video and voice wait for one slot.
+    Own = "own",
+}
+
+choice! {
     /// What decides whether an MPDU is decoded.
     ErrorModel:
     /// The signal-to-noise ratio that follows from positions and powers, by rate and length. A
@@ -76,6 +96,8 @@ section! {
         max_duration: Span = default("5484 us", "100 us", "5484 us"),
         /// Frames longer than this are preceded by RTS and CTS.
         rts_threshold: Option<Size> = optional("none", "0 B", "1 GB"),
+        /// What precedes frames that stations of DSSS alone cannot read.
+        protection: Protection = default("none"),
         /// Longest A-MSDU within each MPDU.
         amsdu: Option<Size> = optional("no A-MSDUs", "100 B", "11398 B"),
         /// Transmissions of an MPDU before it is dropped.
@@ -84,6 +106,8 @@ section! {
         in_order: bool = default("true"),
         /// Channel access of the four access categories, where it differs from the standard's.
         edca: EdcaSet = nested,
+        /// The defaults of `edca` for access points and for relays towards their clients.
+        access_point_edca: AccessPointEdca = default("stations"),
         /// What decides whether an MPDU is decoded.
         error_model: ErrorModel = default("snr"),
         /// What becomes of frames that overlap. Without the key it is "sinr" with `error_model =

@@ -37,7 +37,8 @@ mod tests;
 pub use airpace_config::document::{DocumentError, Override, Place, Source};
 pub use airpace_config::point::Point;
 pub use channel::{
-    Channel, Edca, EdcaSet, ErrorModel, Fading, PathLoss, Reception, Shadowing, Standard, Timing,
+    AccessPointEdca, Channel, Edca, EdcaSet, ErrorModel, Fading, PathLoss, Protection, Reception,
+    Shadowing, Standard, Timing,
 };
 pub use flow::{Category, EACH_STATION, Flow, FlowKind};
 pub use node::{Node, NodeKind, Roam, Route, Wire};

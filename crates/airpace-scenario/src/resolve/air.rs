@@ -3,10 +3,11 @@
 use super::network::{Member, Network};
 use super::rate::{LinkContext, Rates};
 use crate::file::{
-    Category, Channel, Edca, ErrorModel as ErrorModelName, FlowKind, NodeKind, RateChoice, Timing,
+    AccessPointEdca, Category, Channel, Edca, ErrorModel as ErrorModelName, FlowKind, NodeKind,
+    Protection, RateChoice, Timing,
 };
 use airpace_config::document::{KeyError, refuse};
-use airpace_core::phy::{self, AccessCategory, Band, Medium, TxRate};
+use airpace_core::phy::{self, AccessCategory, Band, LegacyRate, Medium, TxRate};
 use airpace_sim::channel::{self, FadingKind, FadingLaw};
 use airpace_sim::mac::{Beacon, LinkConfig, MacConfig, Quality, RadioConfig, RadioId, Signal};
 use airpace_sim::world::ChannelConfig;
@@ -266,7 +267,7 @@ impl Air<'_> {
         let is_above = members[member].downlink == Some(self.index);
         let beacons = channel.beacons && is_above && node.kind == NodeKind::Ap;
         Ok(RadioConfig {
-            edca: self.edca()?,
+            edca: self.edca(is_above)?,
             beacon: beacons.then(|| self.beacon()),
             path: super::queue::path(&node.queue, scenario.seed, &members[member].name),
             max_mpdus: channel.max_mpdus,
@@ -275,8 +276,17 @@ impl Air<'_> {
             max_amsdu: channel.amsdu.map_or(0, |size| size.0.0 as u32),
             listens: self.listens(member),
             rts_threshold: channel.rts_threshold.map(|size| size.0.0 as u32),
+            cts_to_self: self.cts_to_self(),
             ..RadioConfig::new()
         })
+    }
+
+    /// The rate of CTS to oneself, if frames are protected.
+    fn cts_to_self(&self) -> Option<LegacyRate> {
+        match self.channel.protection {
+            Protection::None => None,
+            Protection::CtsToSelf => self.medium().basic_rates().first().copied(),
+        }
     }
 
     fn beacon(&self) -> Beacon {
@@ -309,14 +319,18 @@ impl Air<'_> {
         }
     }
 
-    fn edca(&self) -> Result<[phy::Edca; 4], KeyError> {
+    fn edca(&self, is_above: bool) -> Result<[phy::Edca; 4], KeyError> {
         let categories = [
             Category::Background,
             Category::BestEffort,
             Category::Video,
             Category::Voice,
         ];
-        let mut edca = categories.map(|category| self.medium().edca(access_category(category)));
+        let by_table = is_above && self.channel.access_point_edca == AccessPointEdca::Own;
+        let mut edca = categories.map(|category| match access_category(category) {
+            category if by_table => phy::Edca::of_access_point(category),
+            category => self.medium().edca(category),
+        });
         for (category, edca) in categories.into_iter().zip(&mut edca) {
             let Edca {
                 cw_min,

@@ -86,11 +86,11 @@ impl<P: Packet + Clone> Mac<P> {
         let limits = match room {
             TxopRoom::Unlimited => limits,
             TxopRoom::Whole(room) => {
-                let protected = radio.config.rts_threshold.is_some();
-                limits.within(room, rate, &self.rules, protected)
+                let protection = self.rules.protection(&radio.config, rate);
+                limits.within(room, rate, &self.rules, protection)
             }
             TxopRoom::Rest(room) => {
-                let mut limits = limits.within(room, rate, &self.rules, false);
+                let mut limits = limits.within(room, rate, &self.rules, Duration::ZERO);
                 limits.strict = true;
                 limits
             }

@@ -5,7 +5,9 @@ use crate::channel;
 use crate::radio::{Hearing, RadioId};
 use crate::rate::RateAdaptation;
 use airpace_core::phy::error::{BitHazard, ErrorModel};
-use airpace_core::phy::{AccessCategory, AmpduLimits, Edca, Medium, Standard, Timing, TxRate};
+use airpace_core::phy::{
+    AccessCategory, AmpduLimits, Edca, LegacyRate, Medium, Standard, Timing, TxRate,
+};
 use airpace_core::queue::DEFAULT_WEIGHT;
 use airpace_units::{StationId, Time};
 use core::time::Duration;
@@ -70,6 +72,10 @@ pub struct RadioConfig {
     pub max_amsdu: u32,
     /// PSDUs longer than this many bytes are preceded by RTS and CTS; `None` (default) for never.
     pub rts_threshold: Option<u32>,
+    /// The rate of the CTS that it sends to itself before each frame that is not DSSS and has no RTS,
+    /// so that stations that know nothing but DSSS defer (ERP protection, 10.3.2.13 and 18); `None`
+    /// (default) for none. Group-addressed frames go without.
+    pub cts_to_self: Option<LegacyRate>,
     /// Whether it is told of beacons and other management frames for everybody that it receives
     /// (default no). Access points that answer probes, and stations that look for access points, do.
     pub listens: bool,
@@ -305,6 +311,7 @@ impl RadioConfig {
             max_duration: AmpduLimits::of(Standard::Vht).duration,
             max_amsdu: 0,
             rts_threshold: None,
+            cts_to_self: None,
             listens: false,
             stream: None,
         }
@@ -322,6 +329,12 @@ impl RadioConfig {
     /// Channel access parameters of one category.
     pub(super) const fn edca(&self, category: AccessCategory) -> &Edca {
         &self.edca[category as usize]
+    }
+
+    /// The rate of the CTS to itself before a frame at `rate`, if there is one.
+    pub(super) fn own_cts(&self, rate: TxRate) -> Option<LegacyRate> {
+        self.cts_to_self
+            .filter(|_| rate.standard() != Standard::Dsss)
     }
 
     fn validate(&self, id: RadioId) -> Result<(), ConfigError> {

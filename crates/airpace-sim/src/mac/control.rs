@@ -39,6 +39,8 @@ pub enum ControlKind {
     Rts,
     /// Clear to send.
     Cts,
+    /// Clear to send, by the sender of the data to itself.
+    CtsToSelf,
     /// Request for a block ack.
     BlockAckRequest {
         /// The first sequence number asked about, 0 to 4095.
@@ -74,6 +76,9 @@ impl<P: Packet + Clone> Mac<P> {
         let (built, rules) = (&flight.built, &self.rules);
         let sifs = rules.medium.sifs();
         let answer = sifs + built.response;
+        let own_cts = self.radios[flight.function.radio.index()]
+            .config
+            .own_cts(built.rate);
         let (length, remaining) = match kind {
             ControlKind::Rts => {
                 let cts = rules.cts(built.rate);
@@ -81,6 +86,7 @@ impl<P: Packet + Clone> Mac<P> {
                 (rules.rts(built.rate), rest)
             }
             ControlKind::Cts => (rules.cts(built.rate), sifs + built.ppdu + answer),
+            ControlKind::CtsToSelf => (rules.cts_to_self(own_cts), sifs + built.ppdu + answer),
             ControlKind::BlockAckRequest { .. } => (rules.request(built.rate), answer),
             ControlKind::Ack | ControlKind::BlockAck { .. } => (built.response, Duration::ZERO),
             ControlKind::Beacon => return,
@@ -88,7 +94,12 @@ impl<P: Packet + Clone> Mac<P> {
         let link = &self.links[flight.link.index()];
         let (from, to) = match kind {
             ControlKind::Rts | ControlKind::BlockAckRequest { .. } => (link.from, link.to),
+            ControlKind::CtsToSelf => (link.from, link.from),
             _ => (link.to, link.from),
+        };
+        let rate = match kind {
+            ControlKind::CtsToSelf => own_cts.unwrap_or(control_rate(built.rate)),
+            _ => control_rate(built.rate),
         };
         self.controls.push_back(ControlRecord {
             kind,
@@ -97,7 +108,7 @@ impl<P: Packet + Clone> Mac<P> {
             category: flight.function.category,
             start,
             end: start + length,
-            rate: control_rate(built.rate),
+            rate,
             remaining,
         });
     }

@@ -11,6 +11,7 @@ use super::ids::{AccessFunctionId, Transmitter, ViewId};
 use super::management::ManagementKind;
 use crate::radio::RadioId;
 use airpace_core::packet::Packet;
+use airpace_core::phy::LegacyRate;
 use airpace_units::Time;
 use core::time::Duration;
 
@@ -50,6 +51,8 @@ pub(super) enum Work {
 pub(super) enum Ppdu {
     Rts,
     Cts,
+    /// A CTS of the sender's own.
+    CtsToSelf,
     Data,
     /// A block-ack request.
     Request,
@@ -92,8 +95,9 @@ impl<P: Packet + Clone> Mac<P> {
         }
     }
 
-    /// Sends the first PPDU of an exchange: an RTS if the frame is longer than the threshold and
-    /// `may_protect`, else the frame.
+    /// Sends the first PPDU of an exchange. If it `may_protect` the frame, that is an RTS before a frame
+    /// longer than the threshold, and otherwise a CTS to itself where the radio has one sent; else it is
+    /// the frame.
     fn begin_exchange(&mut self, flight: Flight, at: Time, may_protect: bool) {
         // Group-addressed frames are never preceded by RTS (10.3.6).
         let may_protect = may_protect && !self.links[flight.link.index()].group;
@@ -105,10 +109,18 @@ impl<P: Packet + Clone> Mac<P> {
             .is_some_and(|threshold| flight.built.psdu_bytes > threshold);
         let first = if may_protect && is_long {
             Ppdu::Rts
+        } else if may_protect && self.own_cts(&flight).is_some() {
+            Ppdu::CtsToSelf
         } else {
             Ppdu::Data
         };
         self.begin_ppdu(first, flight, at);
+    }
+
+    /// The rate of the CTS that the sender of a frame sends to itself before it, if it does.
+    fn own_cts(&self, flight: &Flight) -> Option<LegacyRate> {
+        let radio = &self.radios[flight.function.radio.index()];
+        radio.config.own_cts(flight.built.rate)
     }
 
     /// Puts a PPDU on the air.
@@ -117,6 +129,7 @@ impl<P: Packet + Clone> Mac<P> {
         let duration = match ppdu {
             Ppdu::Rts => self.rules.rts(flight.built.rate),
             Ppdu::Cts => self.rules.cts(flight.built.rate),
+            Ppdu::CtsToSelf => self.rules.cts_to_self(self.own_cts(&flight)),
             Ppdu::Data => flight.built.ppdu,
             Ppdu::Request => self.rules.request(flight.built.rate),
             Ppdu::Answer => flight.built.response,
@@ -128,11 +141,13 @@ impl<P: Packet + Clone> Mac<P> {
             airtime.control += duration;
         }
         let end = at + duration;
+        let own_cts = self.own_cts(&flight);
         let rules = &self.rules;
         self.air
             .begin_ppdu(Transmitter::Radio(transmitter), at, end, || match ppdu {
                 Ppdu::Rts => rules.rts_content(flight.built.rate),
                 Ppdu::Cts => rules.cts_content(flight.built.rate),
+                Ppdu::CtsToSelf => rules.cts_to_self_content(own_cts),
                 Ppdu::Data => Content {
                     rate: flight.built.rate,
                     mpdus: flight.built.mpdus,
@@ -151,7 +166,7 @@ impl<P: Packet + Clone> Mac<P> {
     /// The radio that sends a PPDU of an exchange.
     fn transmitter(&self, ppdu: Ppdu, flight: &Flight) -> RadioId {
         match ppdu {
-            Ppdu::Rts | Ppdu::Data | Ppdu::Request => flight.function.radio,
+            Ppdu::Rts | Ppdu::CtsToSelf | Ppdu::Data | Ppdu::Request => flight.function.radio,
             Ppdu::Cts | Ppdu::Answer => self.links[flight.link.index()].to,
         }
     }
@@ -171,6 +186,7 @@ impl<P: Packet + Clone> Mac<P> {
             Work::Begins(ppdu, flight) => self.begin_ppdu(*ppdu, *flight, at),
             Work::Ends(Ppdu::Rts, flight) => self.end_rts(&exchange, *flight),
             Work::Ends(Ppdu::Cts, flight) => self.end_cts(&exchange, *flight),
+            Work::Ends(Ppdu::CtsToSelf, flight) => self.end_cts_to_self(&exchange, *flight),
             Work::Ends(Ppdu::Data, flight) => self.end_data(&exchange, flight),
             Work::Ends(Ppdu::Request, flight) => self.end_request(&exchange, flight),
             Work::Ends(Ppdu::Answer, flight) => self.end_answer(&exchange, flight),
@@ -271,6 +287,19 @@ impl<P: Packet + Clone> Mac<P> {
             self.withhold(&flight, flight.protection);
             self.conclude(&flight, Ending::withheld(exchange.at));
         }
+    }
+
+    /// A CTS to itself has ended. Its sender does not learn whether anybody heard it.
+    fn end_cts_to_self(&mut self, exchange: &Exchange, mut flight: Flight) {
+        let (_, receiver) = self.views_of(&flight);
+        let sifs = self.rules.medium.sifs();
+        let announced = 2 * sifs + flight.built.ppdu + flight.built.response;
+        let clean = self.end_ppdu(exchange, announced, receiver);
+        flight.protection = exchange.at.since(exchange.begun) + sifs;
+        if clean {
+            self.note_control(ControlKind::CtsToSelf, &flight, exchange.begun);
+        }
+        self.after_sifs(exchange.at, Work::Begins(Ppdu::Data, flight));
     }
 
     /// The frame is not sent, because its RTS met no answer: its MPDUs count as tried, and

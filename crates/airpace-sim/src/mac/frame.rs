@@ -106,6 +106,31 @@ impl Rules {
         self.control(rate, CTS_BYTES)
     }
 
+    /// The longest time that what may precede a frame at `rate` takes: RTS and CTS, or a CTS of the radio
+    /// to itself.
+    pub(super) fn protection(&self, radio: &RadioConfig, rate: TxRate) -> Duration {
+        let sifs = self.medium.sifs();
+        let by_rts = radio
+            .rts_threshold
+            .map(|_| self.rts(rate) + self.cts(rate) + 2 * sifs);
+        let by_own = radio
+            .own_cts(rate)
+            .map(|cts| self.cts_to_self(Some(cts)) + sifs);
+        by_rts.max(by_own).unwrap_or_default()
+    }
+
+    /// Duration of a CTS to itself at `rate`, if there is one.
+    pub(super) fn cts_to_self(&self, rate: Option<LegacyRate>) -> Duration {
+        rate.map_or(Duration::ZERO, |rate| {
+            self.medium.control_airtime(rate, CTS_BYTES)
+        })
+    }
+
+    pub(super) fn cts_to_self_content(&self, rate: Option<LegacyRate>) -> Content {
+        let rate = rate.unwrap_or(self.medium.basic_rates()[0]);
+        Content::single(TxRate::legacy(rate), CTS_BYTES)
+    }
+
     pub(super) fn rts_content(&self, rate: TxRate) -> Content {
         Content::single(TxRate::legacy(control_rate(rate)), RTS_BYTES)
     }
@@ -198,23 +223,18 @@ impl Limits {
     }
 
     /// The same limits within `room` of a TXOP, in which the whole exchange must lie (10.23.2.9),
-    /// RTS and CTS included if `protected`.
+    /// the `protection` before the frame included.
     pub(super) fn within(
         self,
         room: Duration,
         rate: TxRate,
         rules: &Rules,
-        protected: bool,
+        protection: Duration,
     ) -> Self {
         // How long the answer is depends on the MPDUs that are still to be chosen: it is at most
         // that to a full window.
         let answer = rules.medium.sifs()
             + rules.answer(rate, u32::try_from(self.window).unwrap_or(u32::MAX));
-        let protection = if protected {
-            rules.rts(rate) + rules.cts(rate) + 2 * rules.medium.sifs()
-        } else {
-            Duration::ZERO
-        };
         let overhead = answer + protection + rules.medium.signal_extension(rate.standard());
         let bytes = rate.max_psdu(room.saturating_sub(overhead), rules.timing);
         Self {

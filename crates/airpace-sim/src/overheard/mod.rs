@@ -129,7 +129,7 @@ pub fn control_bytes(
             bytes.extend(from.0);
             bytes
         }
-        ControlKind::Cts => frame_head(CTS, record.remaining, to),
+        ControlKind::Cts | ControlKind::CtsToSelf => frame_head(CTS, record.remaining, to),
         ControlKind::Ack => frame_head(ACK, record.remaining, to),
         ControlKind::BlockAck { mpdus } => block_ack(from, to, tid, mpdus, scoreboard),
         ControlKind::BlockAckRequest { start } => {

@@ -362,6 +362,52 @@ fn a_cts_silences_radios_that_do_not_hear_the_data() {
     assert!(log.dropped.len() < 10, "{}", log.dropped.len());
 }
 
+/// A rate of HT at 20 MHz with one stream.
+fn ht(mcs: u8) -> TxRate {
+    TxRate::new(Standard::Ht, Width::Mhz20, 1, mcs, GuardInterval::Ns800).unwrap()
+}
+
+#[test]
+fn frames_follow_a_cts_to_oneself_except_at_dsss_rates_and_to_groups() {
+    let config = MacConfig {
+        medium: Medium::GHZ_2_4,
+        ..MacConfig::new(
+            vec![RadioConfig::new(); 4],
+            vec![
+                link(0, 1, ht(4)),
+                link(0, 2, TxRate::legacy(LegacyRate::Mbps1)),
+                LinkConfig {
+                    group: true,
+                    ..link(0, 3, TxRate::legacy(LegacyRate::Mbps6))
+                },
+            ],
+        )
+    };
+    let config = all_radios(config, |radio| {
+        radio.cts_to_self = Some(LegacyRate::Mbps1);
+    });
+    let flows = [1, 2, 3].map(|to| Flow::new(0, to, 50_000));
+    let mut mac = Mac::new(config, 7).unwrap();
+    let log = drive(&mut mac, &flows, Duration::from_secs(1));
+    // 14 bytes at 1 Mbit/s after the long preamble of 192 us, and a SIFS of 10 us.
+    let protection = Duration::from_micros(192 + 14 * 8 + 10);
+    let mut protected = 0;
+    for frame in &log.frames {
+        let around = frame.airtime - frame.end.since(frame.start);
+        match frame.to {
+            // MCS 4 is acknowledged at 24 Mbit/s.
+            RadioId(1) => assert_eq!(around, protection + Duration::from_micros(10 + 34)),
+            RadioId(2) => assert_eq!(around, Duration::from_micros(10 + 192 + 14 * 8)),
+            _ => assert_eq!(around, Duration::ZERO),
+        }
+        protected += u32::from(frame.to == RadioId(1));
+    }
+    assert!(protected >= 19, "{protected}");
+    assert!(log.frames.len() >= 57, "{}", log.frames.len());
+    let cts = Duration::from_micros(192 + 14 * 8);
+    assert_eq!(mac.airtime(RadioId(0)).control, cts * protected);
+}
+
 /// Duration of the answer at 24 Mbit/s.
 fn answer(frame: &FrameRecord) -> Duration {
     Duration::from_micros(if frame.mpdus > 1 { 32 } else { 28 })

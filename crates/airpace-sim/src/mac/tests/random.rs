@@ -2,6 +2,7 @@
 
 use super::air::{Flow, first_due, next_due};
 use super::*;
+use airpace_core::phy::LegacyRate;
 use airpace_core::queue::{AirtimeConfig, AirtimeLimitConfig};
 use std::collections::BTreeMap;
 
@@ -50,6 +51,8 @@ fn any_radio() -> impl Strategy<Value = RadioConfig> {
                 max_duration: Duration::from_micros(duration),
                 max_amsdu,
                 rts_threshold,
+                // As often as there are beacons, so that the other draws stay as they are.
+                cts_to_self: flags[1].then_some(LegacyRate::Mbps6),
                 ..RadioConfig::new()
             }
         },
