@@ -1,3 +1,4 @@
+use super::bulk::{QUEUE_OF_PAIRS, WITH_PAIRS};
 use super::{
     LOSSLESS, MAGNITUDE, REPETITIONS, SCHEMES, lossless, note_losses, with_scheme, without_losses,
 };
@@ -101,6 +102,15 @@ pub(super) fn voice_cases() -> Vec<Case> {
             cases.push(case.seeds(SEEDS_OF_SHARED_QUEUES));
         }
     }
+    for (mark, category) in CATEGORIES {
+        for delay in DELAYS {
+            let name = format!("{}, {mark}, {delay}, {WITH_PAIRS}", Scheme::Fifo);
+            let case = with_scheme(name, Scheme::Fifo, VOIP, &[QUEUE_OF_PAIRS])
+                .set(format!("flow.voip.category=\"{category}\""))
+                .set(format!("wire.0.delay=\"{delay}\""));
+            cases.push(case.seeds(SEEDS_OF_SHARED_QUEUES));
+        }
+    }
     for (with, settings) in NEXT_TO_THE_CLIFF {
         let name = format!("{NEAR_THE_CLIFF}, {with}");
         cases.push(with_scheme(name, Scheme::Airtime, VOIP, &settings));
@@ -193,6 +203,12 @@ pub(super) fn voice(results: &Results) -> Findings {
                 &bulk_mbps(results, &case),
                 Bar::near(line.mbps[index], THROUGHPUT_TOLERANCE),
             );
+            if line.scheme == Scheme::Fifo {
+                findings.variant(
+                    WITH_PAIRS,
+                    &bulk_mbps(results, &format!("{case}, {WITH_PAIRS}")),
+                );
+            }
             if line.mark == "VO" && FASTER_WITH_VOICE.contains(&(line.scheme, *delay)) {
                 for (with, _) in LOSSIER {
                     findings.variant(with, &bulk_mbps(results, &format!("{case}, {with}")));

@@ -1,3 +1,4 @@
+use super::bulk::{QUEUE_OF_PAIRS, WITH_PAIRS};
 use super::{
     LOSSLESS, MAGNITUDE, REPETITIONS, lossless, note_losses, per_scheme, ping_ms, with_scheme,
     without_losses,
@@ -18,8 +19,15 @@ pub(super) fn download_cases() -> Vec<Case> {
     let scheme = Scheme::FqCodel;
     let mut cases = per_scheme(PING);
     cases.push(lossless(without_losses(scheme.name()), scheme, PING, &[]));
+    let pairs = with_pairs(Scheme::Fifo.name());
+    cases.push(with_scheme(pairs, Scheme::Fifo, PING, &[QUEUE_OF_PAIRS]));
     let seeds = |case: Case| case.seeds(REPETITIONS);
     cases.into_iter().map(seeds).collect()
+}
+
+/// The name of the case of FIFO with the queue of [`QUEUE_OF_PAIRS`].
+fn with_pairs(case: &str) -> String {
+    format!("{case}, {WITH_PAIRS}")
 }
 
 pub(super) fn downloads(results: &Results) -> Findings {
@@ -36,6 +44,9 @@ pub(super) fn downloads(results: &Results) -> Findings {
             &ping(Scheme::Fifo, name),
             Bar::Between(200.0, 1_000.0),
         );
+        let pairs = with_pairs(Scheme::Fifo.name());
+        let sample = results.sample(&pairs, |summary| ping_ms(summary, "ping", name));
+        findings.variant(WITH_PAIRS, &sample);
     }
     findings.relate(
         "fq-codel, slow: median ping",
