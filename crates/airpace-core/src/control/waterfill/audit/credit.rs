@@ -14,8 +14,11 @@ const EVIDENCE_KEPT: f64 = 0.9;
 const ENOUGH: f64 = 0.3;
 /// ... and as a multiple of the overhead's usual deviation.
 const ENOUGH_DEVIATIONS: f64 = 5.0;
-/// Most that one slot counts as evidence: overloaded rounds do not grow with the load.
+/// Most that one slot counts as evidence: overloaded rounds do not grow with the load ...
 const SLOT_MOST: f64 = 2.0;
+/// ... and most that it counts towards enough of it: just after a rate has risen, rounds show neither the
+/// older nor the new one.
+const WEIGHT_MOST: f64 = 0.5;
 /// A rate that differs by more than this factor from that of the last report has changed.
 const CHANGED_FACTOR: f64 = 1.2;
 /// The claim is false if at least this share of what it would explain has shown, and borne out if at
@@ -63,6 +66,8 @@ struct Evidence {
     /// The sum of that, and of what has shown of it.
     expected: f64,
     shown: f64,
+    /// The sum of what the claim explains, where no slot counts much: how sure the others are.
+    weight: f64,
 }
 
 impl Credit {
@@ -79,6 +84,7 @@ impl Credit {
                 explained: 0.0,
                 expected: 0.0,
                 shown: 0.0,
+                weight: 0.0,
             },
             may_rise: true,
             refused_reports: 0,
@@ -173,9 +179,10 @@ impl Credit {
         };
         evidence.expected = EVIDENCE_KEPT * evidence.expected + expected;
         evidence.shown = EVIDENCE_KEPT * evidence.shown + shown;
+        evidence.weight = EVIDENCE_KEPT * evidence.weight + expected.min(WEIGHT_MOST);
         let seems_true = evidence.shown < TRUE_SHARE * evidence.expected;
         self.may_rise = seems_true || evidence.expected < DOUBTFUL;
-        if evidence.expected < ENOUGH.max(ENOUGH_DEVIATIONS * deviation) {
+        if evidence.weight < ENOUGH.max(ENOUGH_DEVIATIONS * deviation) {
             return false;
         }
         let is_refuted = evidence.shown > FALSE_SHARE * evidence.expected;
@@ -295,6 +302,16 @@ mod tests {
         assert!(raised.proven_bps <= SLOW_BPS, "{raised:?}");
         assert_eq!(raised.believed_bps(), FAST_BPS);
         assert!(usual.proven_bps > FAST_BPS / SUSPECT_FACTOR, "{usual:?}");
+    }
+
+    #[test]
+    fn one_slot_does_not_refute_a_claim_where_the_overhead_varies() {
+        let mut credit = Credit::new(SLOW_BPS);
+        // The slot in which the rate rises does not count.
+        credit.claim(FAST_BPS, true);
+        credit.claim(FAST_BPS, true);
+        assert!(!credit.weigh(0.8, 1.4, 0.13));
+        assert!(credit.weigh(0.8, 1.4, 0.13));
     }
 
     #[test]
