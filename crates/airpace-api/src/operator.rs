@@ -243,6 +243,10 @@ pub struct EdgeStationStatus {
     /// The sensor that it has lost, until that is back.
     #[serde(default)]
     pub lost_sensor: Option<String>,
+    /// Why the radio near the access point does not tell of its frames, while it does not and packets are
+    /// sent.
+    #[serde(default)]
+    pub radio_unused: Option<String>,
     /// Mbit/s sent to the access point, mean of about the last second.
     #[serde(default)]
     pub mean_sent_mbps: f64,

@@ -237,8 +237,10 @@ fn radio(station: &EdgeStationStatus) -> String {
     });
     let lost = station.lost_sensor.as_ref();
     let lost = lost.map_or_else(String::new, |lost| format!(", lost {lost}"));
+    let unused = station.radio_unused.as_ref();
+    let unused = unused.map_or_else(String::new, |why| format!(", not the radio: {why}"));
     format!(
-        "PHY {about}{phy} Mbit/s, {} packets per frame, sensor {sensor}{sure}{lost}",
+        "PHY {about}{phy} Mbit/s, {} packets per frame, sensor {sensor}{sure}{lost}{unused}",
         number(station.level)
     )
 }

@@ -6,6 +6,7 @@ use super::reports::{AgentReports, RefusedReport};
 use airpace_core::report::{Sensor, SlotReport, WaitingTime};
 use airpace_core::sensor::USABLE;
 use airpace_core::sensor::ack_burst::{AckBurst, DownlinkPacket, SegmentTransit, UplinkAck};
+use airpace_core::sensor::block_ack::Unusable;
 use airpace_core::sensor::ladder::Ladder;
 use airpace_core::sensor::waiting::WaitingMeter;
 use airpace_core::wire::ieee80211::MacAddr;
@@ -248,6 +249,17 @@ impl Observer {
         }
         observed.agent.number(&mut report);
         Some(report)
+    }
+
+    /// Why a radio that is up does not tell of a station's frames; `None` if it does, if an agent speaks for
+    /// the station, or if there is nothing to tell.
+    pub(super) fn radio_unused(&self, station: usize) -> Option<Unusable> {
+        let observed = self.stations.get(station)?.as_ref()?;
+        let is_told = matches!(observed.ladder.current(), Sensor::Agent | Sensor::BlockAck);
+        let address = observed
+            .address
+            .filter(|_| !is_told && !observed.is_exempt)?;
+        self.radio.unusable(address)
     }
 
     /// Length of a slot.

@@ -9,7 +9,7 @@ use super::nearby::NearbyRadio;
 use super::{DownlinkFrame, Inline};
 use airpace_core::phy::{DELIMITER_BYTES, LegacyRate, Timing, TxRate};
 use airpace_core::report::SlotReport;
-use airpace_core::sensor::block_ack::{AirUse, BlockAckRadio, OnAir};
+use airpace_core::sensor::block_ack::{AirUse, BlockAckRadio, OnAir, Unusable};
 use airpace_core::wire::control::ControlFrame;
 use airpace_core::wire::ieee80211::{DataHeader, Direction, FCS_BYTES, MacAddr};
 use airpace_core::wire::radiotap::Radiotap;
@@ -283,6 +283,11 @@ impl CellRadio {
         let report = sensor.close_slot(now, station, id);
         self.counts.doubted_slots = sensor.doubted_slots();
         Some(report)
+    }
+
+    /// Why the radio does not tell of a station's frames; `None` if it does, or has nothing to tell.
+    pub(super) fn unusable(&self, station: MacAddr) -> Option<Unusable> {
+        self.sensor.as_ref()?.unusable(station)
     }
 
     /// Ends the slot of the cell, after those of all its stations.

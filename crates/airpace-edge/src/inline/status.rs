@@ -9,6 +9,7 @@ use super::{DownlinkFrame, Inline, StationChange};
 use crate::proxy::{Mode, RejectedReports};
 use airpace_core::control::AirEstimate;
 use airpace_core::report::{Allocation, SlotReport};
+use airpace_core::sensor::block_ack::Unusable;
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_units::Time;
 use core::time::Duration;
@@ -60,6 +61,8 @@ pub struct StationStatus<'a> {
     pub sojourn_p95: Option<Duration>,
     /// The sensor that it has lost, until that is back.
     pub lost: Option<LostSensor>,
+    /// Why the radio near its access point does not tell of its frames, if it is up and does not.
+    pub radio_unused: Option<Unusable>,
     /// The radio near its access point, if there is one.
     pub radio: Option<&'a NearbyRadio>,
     /// What the access point's stations have in common.
@@ -132,6 +135,7 @@ impl<F: DownlinkFrame> Inline<F> {
         let proxy = &self.media[medium].proxy;
         let watch = &station.watch;
         let scale = 1.0 / cell.air_of_stations.max(1.0);
+        let radio = self.nearby_radio(medium);
         StationStatus {
             mac: station.mac,
             name: station.name(),
@@ -153,7 +157,8 @@ impl<F: DownlinkFrame> Inline<F> {
             sojourn_p50: None,
             sojourn_p95: None,
             lost: watch.lost,
-            radio: self.nearby_radio(medium),
+            radio_unused: radio.and_then(|_| self.media[medium].observer.radio_unused(seat)),
+            radio,
             cell,
             told: watch.told.as_ref(),
         }

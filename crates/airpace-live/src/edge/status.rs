@@ -4,6 +4,7 @@ use super::hosts::HostAddresses;
 use airpace_api::mac::MacAddress;
 use airpace_api::operator::EdgeStationStatus;
 use airpace_core::report::{Sensor, SlotReport};
+use airpace_core::sensor::block_ack::Unusable;
 use airpace_edge::inline::StationStatus;
 use airpace_units::Time;
 use core::time::Duration;
@@ -51,6 +52,7 @@ pub(super) fn station(
         limited_by: limit.by.to_string(),
         reason: limit.reason,
         lost_sensor: status.lost.map(|lost| lost.sensor.name().to_owned()),
+        radio_unused: status.radio_unused.map(radio_unused),
         mean_sent_mbps: status.recent.sent_bps / 1e6,
         mean_goodput_mbps: status.recent.goodput_bps.map(|bps| bps / 1e6),
         mean_rate_mbps: status.recent.granted_bps.map(|bps| bps / 1e6),
@@ -63,6 +65,25 @@ pub(super) fn station(
         backhaul_delay_ms: wired.map(|trip| ms(trip.excess())),
         backhaul_limit_mbps: status.path_limit_bps().map(|bps| bps / 1e6),
     }
+}
+
+/// Why the radio does not tell of a station's frames, in words, with what to do.
+fn radio_unused(why: Unusable) -> String {
+    match why {
+        Unusable::Doubted => {
+            "more is acknowledged than the box sends: somebody forges block acks, or the station receives by \
+             other ways too"
+        }
+        Unusable::Unheard => {
+            "hardly any of its block acks are heard: put the radio near the access point and on its channel"
+        }
+        Unusable::MostMissed => "most of its block acks are missed: move the radio",
+        Unusable::MissedUnknown => {
+            "its block acks are heard, but how many are missed is not known: let the access point use RTS, or \
+             move the radio to where it hears data frames"
+        }
+    }
+    .to_owned()
 }
 
 /// The sum of what is known.

@@ -6,6 +6,8 @@
 //! geometric. The sizes are taken to be gamma-distributed, with a shape for each station, and the
 //! probability is that of greatest likelihood over all stations.
 
+use super::Unusable;
+
 /// Confidence where the probability had to be fitted to the advances.
 const FITTED: f64 = 0.6;
 /// A fit is usable if its relative uncertainty is at most this.
@@ -51,6 +53,17 @@ impl Miss {
         probability: 0.0,
         confidence: 0.0,
     };
+
+    /// Why it cannot be used; `None` if it can.
+    pub(super) fn unusable(self) -> Option<Unusable> {
+        if self.confidence > 0.0 {
+            None
+        } else if self.probability >= MOST_MISSED {
+            Some(Unusable::MostMissed)
+        } else {
+            Some(Unusable::MissedUnknown)
+        }
+    }
 }
 
 /// What one station's exchanges say about how many block acks were missed.

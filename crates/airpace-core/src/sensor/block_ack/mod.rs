@@ -37,6 +37,21 @@ pub struct OnAir {
     pub end: Time,
 }
 
+/// Why block acks do not tell of a station's frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unusable {
+    /// More was acknowledged than was sent: somebody forges block acks, or the station receives by other
+    /// ways too.
+    Doubted,
+    /// Hardly any are heard although packets are sent to it.
+    Unheard,
+    /// Most are missed.
+    MostMissed,
+    /// How many are missed is not known: neither RTS, CTS nor data headers are heard, and what the block acks
+    /// acknowledge does not tell.
+    MissedUnknown,
+}
+
 /// The channel in a slot, beside the downlink of the access point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AirUse {
@@ -242,6 +257,13 @@ impl BlockAckRadio {
             self.likelihoods = missed::is_enough(advances).then_some(sum);
         }
         core::mem::take(&mut self.air)
+    }
+
+    /// Why the last slot of the station `address` had no usable estimate; `None` if it had one, or too little
+    /// was sent for one.
+    #[must_use]
+    pub fn unusable(&self, address: MacAddr) -> Option<Unusable> {
+        self.stations.get(&address)?.unusable()
     }
 
     /// Slots of stations, since the start, whose block acks acknowledge more than was sent, so that

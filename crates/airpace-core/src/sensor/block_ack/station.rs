@@ -2,7 +2,7 @@
 
 use super::airtime::FrameAirtime;
 use super::missed::{Likelihoods, Miss, Missed, Witnessed};
-use super::{OnAir, answers};
+use super::{OnAir, Unusable, answers};
 use crate::phy::SIFS;
 use crate::sensor::frame_span;
 use crate::wire::control::BlockAck;
@@ -128,6 +128,8 @@ pub(super) struct StationBlockAcks {
     airtime: FrameAirtime,
     frames_carried: f64,
     packets_carried: f64,
+    /// Why the last slot had no usable estimate.
+    unusable: Option<Unusable>,
 }
 
 /// An exchange of which something was heard before its answer.
@@ -163,7 +165,12 @@ impl StationBlockAcks {
             airtime: FrameAirtime::default(),
             frames_carried: 0.0,
             packets_carried: 0.0,
+            unusable: None,
         }
+    }
+
+    pub(super) const fn unusable(&self) -> Option<Unusable> {
+        self.unusable
     }
 
     pub(super) fn on_downlink(&mut self, bytes: u32) {
@@ -423,8 +430,17 @@ impl StationBlockAcks {
             confidence: 0.0,
             is_doubted: self.recent.exceeds_what_was_sent(),
         };
-        let is_known = self.recent.answers >= FEWEST && miss.confidence > 0.0 && !closed.is_doubted;
-        if is_known && counts.answers > 0.0 && counts.advance > 0.0 {
+        self.unusable = if closed.is_doubted {
+            Some(Unusable::Doubted)
+        } else if self.recent.answers < FEWEST || counts.answers == 0.0 {
+            Some(Unusable::Unheard)
+        } else {
+            miss.unusable()
+        };
+        let is_known = self.unusable.is_none();
+        // Of a station to which next to nothing is sent there is nothing to tell.
+        self.unusable = self.unusable.filter(|_| counts.packets >= FEWEST);
+        if is_known && counts.advance > 0.0 {
             // As in the meter, frames that were sent again as a whole after a collision are no
             // samples: neither they nor their packets count, only their bytes.
             // A gap is as long as with a repetition if it has a frame of another station whose

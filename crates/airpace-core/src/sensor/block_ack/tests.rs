@@ -21,13 +21,13 @@ fn acknowledge(radio: &mut BlockAckRadio, start: Time, highest: u16) {
 
 /// Hears `frames` frames of `level` MPDUs, one per millisecond; `is_missed` and `has_header` say
 /// whether the block ack, and the header of the data frame, of a frame are heard. Returns the report
-/// of the last slot.
-fn hear(
+/// of the last slot, and why it is not usable.
+fn heard(
     frames: u64,
     level: u16,
     is_missed: impl Fn(u64) -> bool,
     has_header: impl Fn(u64) -> bool,
-) -> SlotReport {
+) -> (SlotReport, Option<Unusable>) {
     let mut radio = BlockAckRadio::new(BSSID);
     let mut report = SlotReport::silent(StationId(0), Duration::ZERO);
     let mut highest = 4_000;
@@ -55,6 +55,18 @@ fn hear(
             radio.close_cell();
         }
     }
+    (report, radio.unusable(STATION))
+}
+
+/// The report of the last slot, which is usable.
+fn hear(
+    frames: u64,
+    level: u16,
+    is_missed: impl Fn(u64) -> bool,
+    has_header: impl Fn(u64) -> bool,
+) -> SlotReport {
+    let (report, unusable) = heard(frames, level, is_missed, has_header);
+    assert_eq!(unusable, None);
     report
 }
 
@@ -89,8 +101,19 @@ fn without_any_header_the_missed_ones_are_found_in_the_advances() {
 
 #[test]
 fn a_radio_that_hears_little_says_that_it_is_unusable() {
-    let report = hear(4_000, 20, |frame| frame % 5 != 0, |_| true);
+    let (report, unusable) = heard(4_000, 20, |frame| frame % 5 != 0, |_| true);
     assert_eq!((report.frames, report.confidence), (0, 0.0));
+    assert_eq!(unusable, Some(Unusable::MostMissed));
+    let (_, unusable) = heard(4_000, 20, |_| true, |_| false);
+    assert_eq!(unusable, Some(Unusable::Unheard));
+    // Too few advances for an estimate of how many are missed.
+    let (_, unusable) = heard(200, 20, |frame| frame % 5 == 0, |_| false);
+    assert_eq!(unusable, Some(Unusable::MissedUnknown));
+    assert_eq!(
+        heard(4_000, 0, |_| true, |_| false).1,
+        None,
+        "nothing was sent"
+    );
 }
 
 #[test]
@@ -121,7 +144,7 @@ fn exchanges_of_others_are_time_used_by_others() {
 
 /// Hears 1,000 frames of 20 MPDUs and, after each, `forged` block acks in the station's name that
 /// acknowledge 15 packets each. Returns the report of the last slot and the slots that were doubted.
-fn hear_forged(forged: u16) -> (SlotReport, u64) {
+fn hear_forged(forged: u16) -> (SlotReport, BlockAckRadio) {
     let mut radio = BlockAckRadio::new(BSSID);
     let mut report = SlotReport::silent(StationId(0), Duration::ZERO);
     let mut highest = 0;
@@ -141,15 +164,17 @@ fn hear_forged(forged: u16) -> (SlotReport, u64) {
             radio.close_cell();
         }
     }
-    (report, radio.doubted_slots())
+    (report, radio)
 }
 
 #[test]
 fn block_acks_for_more_than_was_sent_are_not_believed() {
-    let (report, doubted) = hear_forged(0);
-    assert_eq!(doubted, 0, "{report:?}");
-    let (report, doubted) = hear_forged(1);
+    let (report, radio) = hear_forged(0);
+    assert_eq!(radio.doubted_slots(), 0, "{report:?}");
+    let (report, radio) = hear_forged(1);
     assert_eq!((report.frames, report.confidence), (0, 0.0));
+    assert_eq!(radio.unusable(STATION), Some(Unusable::Doubted));
+    let doubted = radio.doubted_slots();
     // What the access point may have held explains the first 3,000 of 15,000 a second.
     assert!(doubted >= 7, "{doubted}");
 }

@@ -52,6 +52,7 @@ fn paced(report: &SlotReport) -> StationStatus<'_> {
         sojourn_p50: None,
         sojourn_p95: None,
         lost: None,
+        radio_unused: None,
         radio: None,
         cell: CellPicture {
             active: 2,

@@ -6,6 +6,7 @@ use crate::proxy::Pacing;
 use airpace_core::control::LawConfig;
 use airpace_core::phy::{GuardInterval, LegacyRate, SIFS, Standard, Timing, TxRate, Width};
 use airpace_core::report::{LevelSource, Sensor, SlotReport, WaitSource};
+use airpace_core::sensor::block_ack::Unusable;
 use airpace_core::wire::control::BlockAck;
 use airpace_core::wire::ieee80211::DataHeader;
 use airpace_core::wire::radiotap::{Flags, Radiotap};
@@ -295,12 +296,16 @@ fn a_radio_that_is_away_or_silent_tells_nothing_of_the_air_of_others() {
 fn a_radio_that_falls_silent_gives_way_to_what_passes_the_box() {
     let mut cell = Cell::new(&[(PHONE, BSSID)]);
     cell.stations[0].acknowledges = true;
+    let unused = |cell: &Cell| cell.inline.stations().next().unwrap().radio_unused;
+    cell.inline.on_radio_state(ms(0), 0, "air0", RadioState::Up);
     cell.run(ms(0), ms(2_000), true);
     assert_eq!(
         cell.reports(PHONE).last().map(|r| r.sensor),
         Some(Sensor::BlockAck)
     );
+    assert_eq!(unused(&cell), None);
     cell.run(ms(2_000), ms(4_000), false);
+    assert_eq!(unused(&cell), Some(Unusable::Unheard));
     let reports = cell.reports(PHONE);
     let last = reports.last().expect("a report per slot");
     assert_ne!(last.sensor, Sensor::BlockAck, "{:?}", sensors(&reports));
