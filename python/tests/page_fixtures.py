@@ -52,6 +52,7 @@ def station(index: int, name: str, **figures: Any) -> Station:
             " with 3 other stations"
         ),
         "lost_sensor": None,
+        "radio_unused": None,
         "mean_sent_mbps": 50.4,
         "mean_goodput_mbps": 50.1,
         "phy_mbps": 433.3,
