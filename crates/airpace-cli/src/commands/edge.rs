@@ -170,17 +170,16 @@ const EXAMPLE_PORTS: (&str, &str) = ("eth0", "eth1");
 
 /// The configuration of the file, with the options in place of its values.
 fn configuration(args: &Edge) -> anyhow::Result<EdgeConfig> {
-    let is_example =
-        args.print_config && args.config.is_none() && args.wan.is_none() && args.ap.is_empty();
     let mut config = match (&args.config, &args.wan) {
         // A file may leave the ports to the options.
         (Some(path), _) => config::edge(path, &ports(args))?,
         (None, Some(wan)) => EdgeConfig {
             wan: wan.clone(),
+            ap: args.ap.iter().map(|port| access_point(port)).collect(),
             ..EdgeConfig::default()
         },
-        // To read the defaults nobody needs to have the ports.
-        (None, None) if is_example => EdgeConfig {
+        // The defaults can be read without naming ports.
+        (None, None) if args.print_config && args.ap.is_empty() => EdgeConfig {
             wan: EXAMPLE_PORTS.0.to_owned(),
             ap: vec![access_point(EXAMPLE_PORTS.1)],
             ..EdgeConfig::default()
@@ -191,9 +190,6 @@ fn configuration(args: &Edge) -> anyhow::Result<EdgeConfig> {
             ));
         }
     };
-    if args.config.is_none() && !is_example {
-        config.ap = args.ap.iter().map(|port| access_point(port)).collect();
-    }
     if args.radio.len() > config.ap.len() {
         return Err(bad_input(format!(
             "{} times --radio for {} access points: give each access point one at most",

@@ -58,6 +58,13 @@ struct ObservedStation {
     last_transit: Option<(Time, SegmentTransit)>,
 }
 
+impl ObservedStation {
+    /// The address by which a radio observes it; `None` if it is not known, or the station is exempt.
+    fn observed_address(&self) -> Option<MacAddr> {
+        self.address.filter(|_| !self.is_exempt)
+    }
+}
+
 impl Observer {
     /// An observer that may have a radio and agents besides, for slots of length `slot`. `bssid` is
     /// the access point's address on the air, if the radio is not to learn it.
@@ -220,8 +227,7 @@ impl Observer {
         let bursts = self.bursts.close_slot(now, id);
         let waiting = observed.waiting.close_slot(now, id);
         let block_acks = observed
-            .address
-            .filter(|_| !observed.is_exempt)
+            .observed_address()
             .and_then(|address| self.radio.close_slot(now, address, id));
         let (bytes, upload_bps) = (bursts.bytes, bursts.upload_bps);
         (observed.last_wait, observed.last_acknowledged) = (waiting.wait, bytes);
@@ -251,15 +257,14 @@ impl Observer {
         Some(report)
     }
 
-    /// Why a radio that is up does not tell of a station's frames; `None` if it does, if an agent speaks for
-    /// the station, or if there is nothing to tell.
+    /// Why the radio does not tell of a station's frames; `None` if it does, if an agent speaks for the
+    /// station, or if there is nothing to tell.
     pub(super) fn radio_unused(&self, station: usize) -> Option<Unusable> {
         let observed = self.stations.get(station)?.as_ref()?;
-        let is_told = matches!(observed.ladder.current(), Sensor::Agent | Sensor::BlockAck);
-        let address = observed
-            .address
-            .filter(|_| !is_told && !observed.is_exempt)?;
-        self.radio.unusable(address)
+        if matches!(observed.ladder.current(), Sensor::Agent | Sensor::BlockAck) {
+            return None;
+        }
+        self.radio.unusable(observed.observed_address()?)
     }
 
     /// Length of a slot.
@@ -277,5 +282,5 @@ impl Observer {
 /// Whether one of the stations that are observed has this address.
 fn has_address(stations: &[Option<ObservedStation>], address: MacAddr) -> bool {
     let mut stations = stations.iter().flatten();
-    stations.any(|observed| observed.address == Some(address) && !observed.is_exempt)
+    stations.any(|observed| observed.observed_address() == Some(address))
 }

@@ -1,7 +1,7 @@
 //! The status of stations, and what an operator changes for a single one.
 
 use super::cause::ToldCause;
-use super::nearby::NearbyRadio;
+use super::nearby::{NearbyRadio, RadioState};
 use super::news::{News, NewsKind};
 use super::station::{LearntStation, Seat};
 use super::watch::{LostSensor, Recent, SlotView, has_level};
@@ -157,7 +157,9 @@ impl<F: DownlinkFrame> Inline<F> {
             sojourn_p50: None,
             sojourn_p95: None,
             lost: watch.lost,
-            radio_unused: radio.and_then(|_| self.media[medium].observer.radio_unused(seat)),
+            radio_unused: radio
+                .filter(|radio| radio.state == RadioState::Up)
+                .and_then(|_| self.media[medium].observer.radio_unused(seat)),
             radio,
             cell,
             told: watch.told.as_ref(),

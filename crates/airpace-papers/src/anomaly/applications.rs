@@ -77,9 +77,7 @@ pub(super) fn voice_cases() -> Vec<Case> {
         for delay in DELAYS {
             for scheme in SCHEMES {
                 let name = format!("{scheme}, {mark}, {delay}");
-                let case = with_scheme(name, scheme, VOIP, &[])
-                    .set(format!("flow.voip.category=\"{category}\""))
-                    .set(format!("wire.0.delay=\"{delay}\""));
+                let case = call(name, scheme, &[], category, delay);
                 let is_shared = matches!(scheme, Scheme::Fifo | Scheme::FqCodel);
                 cases.push(if is_shared || delay == DELAYS[1] {
                     case.seeds(SEEDS_OF_SHARED_QUEUES)
@@ -96,18 +94,14 @@ pub(super) fn voice_cases() -> Vec<Case> {
     for (scheme, delay) in FASTER_WITH_VOICE {
         for (with, setting) in LOSSIER {
             let name = format!("{scheme}, VO, {delay}, {with}");
-            let case = with_scheme(name, scheme, VOIP, &[setting])
-                .set("flow.voip.category=\"voice\"")
-                .set(format!("wire.0.delay=\"{delay}\""));
+            let case = call(name, scheme, &[setting], "voice", delay);
             cases.push(case.seeds(SEEDS_OF_SHARED_QUEUES));
         }
     }
     for (mark, category) in CATEGORIES {
         for delay in DELAYS {
             let name = format!("{}, {mark}, {delay}, {WITH_PAIRS}", Scheme::Fifo);
-            let case = with_scheme(name, Scheme::Fifo, VOIP, &[QUEUE_OF_PAIRS])
-                .set(format!("flow.voip.category=\"{category}\""))
-                .set(format!("wire.0.delay=\"{delay}\""));
+            let case = call(name, Scheme::Fifo, &[QUEUE_OF_PAIRS], category, delay);
             cases.push(case.seeds(SEEDS_OF_SHARED_QUEUES));
         }
     }
@@ -116,6 +110,13 @@ pub(super) fn voice_cases() -> Vec<Case> {
         cases.push(with_scheme(name, Scheme::Airtime, VOIP, &settings));
     }
     cases
+}
+
+/// A case in which the call has a category, over a wire of some delay.
+fn call(name: String, scheme: Scheme, settings: &[&str], category: &str, delay: &str) -> Case {
+    with_scheme(name, scheme, VOIP, settings)
+        .set(format!("flow.voip.category=\"{category}\""))
+        .set(format!("wire.0.delay=\"{delay}\""))
 }
 
 /// The cases with the call marked voice whose throughput is above the printed.

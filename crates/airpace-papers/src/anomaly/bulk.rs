@@ -184,7 +184,7 @@ const OTHER_QUEUES: [(&str, &str); 2] =
     [(WITH_LONG_QUEUE, LONG_QUEUE), (WITH_PAIRS, QUEUE_OF_PAIRS)];
 
 /// The name of a case, under FIFO that of the one with another queue.
-fn with_other_queue(case: &str, with: &str) -> String {
+pub(super) fn with_other_queue(case: &str, with: &str) -> String {
     if case == Scheme::Fifo.name() {
         format!("{case}, {with}")
     } else {

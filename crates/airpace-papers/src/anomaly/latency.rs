@@ -1,4 +1,4 @@
-use super::bulk::{QUEUE_OF_PAIRS, WITH_PAIRS};
+use super::bulk::{QUEUE_OF_PAIRS, WITH_PAIRS, with_other_queue};
 use super::{
     LOSSLESS, MAGNITUDE, REPETITIONS, lossless, note_losses, per_scheme, ping_ms, with_scheme,
     without_losses,
@@ -19,22 +19,17 @@ pub(super) fn download_cases() -> Vec<Case> {
     let scheme = Scheme::FqCodel;
     let mut cases = per_scheme(PING);
     cases.push(lossless(without_losses(scheme.name()), scheme, PING, &[]));
-    let pairs = with_pairs(Scheme::Fifo.name());
+    let pairs = with_other_queue(Scheme::Fifo.name(), WITH_PAIRS);
     cases.push(with_scheme(pairs, Scheme::Fifo, PING, &[QUEUE_OF_PAIRS]));
     let seeds = |case: Case| case.seeds(REPETITIONS);
     cases.into_iter().map(seeds).collect()
 }
 
-/// The name of the case of FIFO with the queue of [`QUEUE_OF_PAIRS`].
-fn with_pairs(case: &str) -> String {
-    format!("{case}, {WITH_PAIRS}")
-}
-
 pub(super) fn downloads(results: &Results) -> Findings {
     let mut findings = Findings::of_printed_means(REPETITIONS);
-    let ping = |scheme: Scheme, name: &str| {
-        results.sample(scheme.name(), |summary| ping_ms(summary, "ping", name))
-    };
+    let ping_of =
+        |case: &str, name: &str| results.sample(case, |summary| ping_ms(summary, "ping", name));
+    let ping = |scheme: Scheme, name: &str| ping_of(scheme.name(), name);
     for name in ["fast", "slow"] {
         // "several hundred milliseconds".
         findings.relate(
@@ -44,9 +39,8 @@ pub(super) fn downloads(results: &Results) -> Findings {
             &ping(Scheme::Fifo, name),
             Bar::Between(200.0, 1_000.0),
         );
-        let pairs = with_pairs(Scheme::Fifo.name());
-        let sample = results.sample(&pairs, |summary| ping_ms(summary, "ping", name));
-        findings.variant(WITH_PAIRS, &sample);
+        let pairs = with_other_queue(Scheme::Fifo.name(), WITH_PAIRS);
+        findings.variant(WITH_PAIRS, &ping_of(&pairs, name));
     }
     findings.relate(
         "fq-codel, slow: median ping",

@@ -76,9 +76,11 @@ impl<P: Packet + Clone> Mac<P> {
         let (built, rules) = (&flight.built, &self.rules);
         let sifs = rules.medium.sifs();
         let answer = sifs + built.response;
-        let own_cts = self.radios[flight.function.radio.index()]
-            .config
-            .own_cts(built.rate);
+        let own_cts = match kind {
+            ControlKind::CtsToSelf => self.own_cts(flight),
+            _ => None,
+        };
+        let rate = own_cts.unwrap_or(control_rate(built.rate));
         let (length, remaining) = match kind {
             ControlKind::Rts => {
                 let cts = rules.cts(built.rate);
@@ -86,7 +88,7 @@ impl<P: Packet + Clone> Mac<P> {
                 (rules.rts(built.rate), rest)
             }
             ControlKind::Cts => (rules.cts(built.rate), sifs + built.ppdu + answer),
-            ControlKind::CtsToSelf => (rules.cts_to_self(own_cts), sifs + built.ppdu + answer),
+            ControlKind::CtsToSelf => (rules.cts_to_self(rate), sifs + built.ppdu + answer),
             ControlKind::BlockAckRequest { .. } => (rules.request(built.rate), answer),
             ControlKind::Ack | ControlKind::BlockAck { .. } => (built.response, Duration::ZERO),
             ControlKind::Beacon => return,
@@ -96,10 +98,6 @@ impl<P: Packet + Clone> Mac<P> {
             ControlKind::Rts | ControlKind::BlockAckRequest { .. } => (link.from, link.to),
             ControlKind::CtsToSelf => (link.from, link.from),
             _ => (link.to, link.from),
-        };
-        let rate = match kind {
-            ControlKind::CtsToSelf => own_cts.unwrap_or(control_rate(built.rate)),
-            _ => control_rate(built.rate),
         };
         self.controls.push_back(ControlRecord {
             kind,

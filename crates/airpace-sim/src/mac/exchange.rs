@@ -7,6 +7,7 @@ use super::control::ControlKind;
 use super::delivery::Ending;
 use super::field::Content;
 use super::flight::Flight;
+use super::frame::Rules;
 use super::ids::{AccessFunctionId, Transmitter, ViewId};
 use super::management::ManagementKind;
 use crate::radio::RadioId;
@@ -51,8 +52,8 @@ pub(super) enum Work {
 pub(super) enum Ppdu {
     Rts,
     Cts,
-    /// A CTS of the sender's own.
-    CtsToSelf,
+    /// A CTS of the sender to itself, at this rate.
+    CtsToSelf(LegacyRate),
     Data,
     /// A block-ack request.
     Request,
@@ -107,18 +108,16 @@ impl<P: Packet + Clone> Mac<P> {
             .config
             .rts_threshold
             .is_some_and(|threshold| flight.built.psdu_bytes > threshold);
-        let first = if may_protect && is_long {
-            Ppdu::Rts
-        } else if may_protect && self.own_cts(&flight).is_some() {
-            Ppdu::CtsToSelf
-        } else {
-            Ppdu::Data
+        let first = match self.own_cts(&flight) {
+            _ if may_protect && is_long => Ppdu::Rts,
+            Some(rate) if may_protect => Ppdu::CtsToSelf(rate),
+            _ => Ppdu::Data,
         };
         self.begin_ppdu(first, flight, at);
     }
 
     /// The rate of the CTS that the sender of a frame sends to itself before it, if it does.
-    fn own_cts(&self, flight: &Flight) -> Option<LegacyRate> {
+    pub(super) fn own_cts(&self, flight: &Flight) -> Option<LegacyRate> {
         let radio = &self.radios[flight.function.radio.index()];
         radio.config.own_cts(flight.built.rate)
     }
@@ -129,7 +128,7 @@ impl<P: Packet + Clone> Mac<P> {
         let duration = match ppdu {
             Ppdu::Rts => self.rules.rts(flight.built.rate),
             Ppdu::Cts => self.rules.cts(flight.built.rate),
-            Ppdu::CtsToSelf => self.rules.cts_to_self(self.own_cts(&flight)),
+            Ppdu::CtsToSelf(rate) => self.rules.cts_to_self(rate),
             Ppdu::Data => flight.built.ppdu,
             Ppdu::Request => self.rules.request(flight.built.rate),
             Ppdu::Answer => flight.built.response,
@@ -141,13 +140,12 @@ impl<P: Packet + Clone> Mac<P> {
             airtime.control += duration;
         }
         let end = at + duration;
-        let own_cts = self.own_cts(&flight);
         let rules = &self.rules;
         self.air
             .begin_ppdu(Transmitter::Radio(transmitter), at, end, || match ppdu {
                 Ppdu::Rts => rules.rts_content(flight.built.rate),
                 Ppdu::Cts => rules.cts_content(flight.built.rate),
-                Ppdu::CtsToSelf => rules.cts_to_self_content(own_cts),
+                Ppdu::CtsToSelf(rate) => Rules::cts_to_self_content(rate),
                 Ppdu::Data => Content {
                     rate: flight.built.rate,
                     mpdus: flight.built.mpdus,
@@ -166,7 +164,7 @@ impl<P: Packet + Clone> Mac<P> {
     /// The radio that sends a PPDU of an exchange.
     fn transmitter(&self, ppdu: Ppdu, flight: &Flight) -> RadioId {
         match ppdu {
-            Ppdu::Rts | Ppdu::CtsToSelf | Ppdu::Data | Ppdu::Request => flight.function.radio,
+            Ppdu::Rts | Ppdu::CtsToSelf(_) | Ppdu::Data | Ppdu::Request => flight.function.radio,
             Ppdu::Cts | Ppdu::Answer => self.links[flight.link.index()].to,
         }
     }
@@ -186,7 +184,7 @@ impl<P: Packet + Clone> Mac<P> {
             Work::Begins(ppdu, flight) => self.begin_ppdu(*ppdu, *flight, at),
             Work::Ends(Ppdu::Rts, flight) => self.end_rts(&exchange, *flight),
             Work::Ends(Ppdu::Cts, flight) => self.end_cts(&exchange, *flight),
-            Work::Ends(Ppdu::CtsToSelf, flight) => self.end_cts_to_self(&exchange, *flight),
+            Work::Ends(Ppdu::CtsToSelf(_), flight) => self.end_cts_to_self(&exchange, *flight),
             Work::Ends(Ppdu::Data, flight) => self.end_data(&exchange, flight),
             Work::Ends(Ppdu::Request, flight) => self.end_request(&exchange, flight),
             Work::Ends(Ppdu::Answer, flight) => self.end_answer(&exchange, flight),

@@ -113,21 +113,16 @@ impl Rules {
         let by_rts = radio
             .rts_threshold
             .map(|_| self.rts(rate) + self.cts(rate) + 2 * sifs);
-        let by_own = radio
-            .own_cts(rate)
-            .map(|cts| self.cts_to_self(Some(cts)) + sifs);
+        let by_own = radio.own_cts(rate).map(|cts| self.cts_to_self(cts) + sifs);
         by_rts.max(by_own).unwrap_or_default()
     }
 
-    /// Duration of a CTS to itself at `rate`, if there is one.
-    pub(super) fn cts_to_self(&self, rate: Option<LegacyRate>) -> Duration {
-        rate.map_or(Duration::ZERO, |rate| {
-            self.medium.control_airtime(rate, CTS_BYTES)
-        })
+    /// Duration of a CTS to itself at `rate`.
+    pub(super) fn cts_to_self(&self, rate: LegacyRate) -> Duration {
+        self.medium.control_airtime(rate, CTS_BYTES)
     }
 
-    pub(super) fn cts_to_self_content(&self, rate: Option<LegacyRate>) -> Content {
-        let rate = rate.unwrap_or(self.medium.basic_rates()[0]);
+    pub(super) fn cts_to_self_content(rate: LegacyRate) -> Content {
         Content::single(TxRate::legacy(rate), CTS_BYTES)
     }
 

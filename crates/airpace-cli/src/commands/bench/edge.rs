@@ -1,8 +1,7 @@
 //! `airpace bench edge`.
 
-use super::{exit_code, span};
+use super::{exit_code, print, span};
 use crate::args::positive;
-use crate::output;
 use airpace_lab::bench::edge::{EdgePlan, EdgeReport, edge};
 use anyhow::Context as _;
 use clap::Args;
@@ -42,15 +41,14 @@ pub(super) fn run(args: &Edge) -> anyhow::Result<ExitCode> {
     };
     airpace_net::netns::acquire_rights()?;
     let report = edge(&plan)?;
-    if args.json {
-        output::json(&report)?;
-    } else {
-        output::text(&describe(&report))?;
-    }
     let missed = missed(&report);
-    if args.check && !missed.is_empty() {
-        output::text(&format!("FAILS: {}\n", missed.join(", ")))?;
-    }
+    print(args.json, &report, |report| {
+        let mut text = describe(report);
+        if args.check && !missed.is_empty() {
+            text += &format!("FAILS: {}\n", missed.join(", "));
+        }
+        text
+    })?;
     Ok(exit_code(args.check, missed.is_empty()))
 }
 

@@ -58,7 +58,7 @@ const MEMORY_FRAMES: f64 = 40.0;
 /// Weight of a slot in what transits have in common.
 const COMMON_GAIN: f64 = 0.2;
 /// Bytes per second from stations, acknowledgements left out, from which uploads take a share of the
-/// air that a box does not know: 1 Mbit/s, a sixth of the lowest rate.
+/// air that counts: 1 Mbit/s, a sixth of the lowest rate.
 const UPLOAD_BYTES_PER_S: f64 = 125_000.0;
 /// Answers per second of a station whose packets pass unseen from which these take a share of the air:
 /// more than pings and idle connections have.
@@ -176,10 +176,13 @@ impl AssumeRates {
             part.frame = means;
         }
         let unseen = self.unseen(now);
+        let has_upload = self.has_upload();
         let others = Others {
             unseen: &unseen,
-            has_upload: self.has_upload(),
-            upload_share: self.known_upload_share(&unseen),
+            has_upload,
+            upload_share: has_upload
+                .then(|| self.known_upload_share(&unseen))
+                .flatten(),
             foreign_share: self.foreign.share,
         };
         if self.remainder.is_unusual(now) {
@@ -279,8 +282,8 @@ impl AssumeRates {
         parts.iter().map(share).sum::<f64>() + uploads
     }
 
-    /// Whether stations use a share of the air that is not known: they send much, or are sent packets that
-    /// nobody has seen.
+    /// Whether stations use a share of the air that the frames to them do not show: they send much, or are
+    /// sent packets that the box has not seen.
     fn has_upload(&self) -> bool {
         let uploads: f64 = self.uploads().map(|upload| upload.upload_bytes_per_s).sum();
         self.has_bypassed() || uploads > UPLOAD_BYTES_PER_S
@@ -294,8 +297,7 @@ impl AssumeRates {
 
     /// The same, if the PHY rate of all uploads is known and nothing else is unknown.
     fn known_upload_share(&self, unseen: &[UnseenPart]) -> Option<f64> {
-        if !self.has_upload() || self.has_bypassed() || unseen.iter().any(|part| !part.is_uploader)
-        {
+        if self.has_bypassed() || unseen.iter().any(|part| !part.is_uploader) {
             return None;
         }
         let is_known = |upload: Sample| {

@@ -44,11 +44,11 @@ const COLLISIONS_MOST: f64 = 0.25;
 /// others that are not. With all of it they had 4 to 15 % less than their share, and with none up to 10 %
 /// more (simulated cells of two to six stations).
 const COLLISIONS_CHARGED: f64 = 0.5;
-/// Beside uploads, part of what a round has beyond the payload that transits tell and the uploads that is
-/// payload too; the rest is overhead. With all of it a slow download beside a fast one had 0.88 to 0.90 of
+/// Beside uploads, a round takes longer than they and the payload of the transits explain. This part of the
+/// difference counts as payload, the rest as overhead. With all of it a slow download beside a fast one had 0.88 to 0.90 of
 /// what agents give, and with none uploads had 0.90 to 0.94 (eight simulated cells, three seeds).
 const BESIDE_UPLOAD_CHARGED: f64 = 0.5;
-/// Most beyond it that counts, as a part of that payload.
+/// Largest difference that counts, as a part of that payload.
 const BESIDE_UPLOAD_MOST: f64 = 0.3;
 /// Most packets in a frame whose level nobody sees: as many MPDUs as a block ack of 802.11n and 802.11ac
 /// covers. 802.11ax permits more; there the result is too much airtime rather than too little.

@@ -84,8 +84,8 @@ impl Tail {
         stations: &[StationEstimate],
         round_s: f64,
     ) {
-        // Packets wait for uploads however short the rounds are, and no report of the uploader bounds what
-        // the others tell.
+        // Shorter rounds do not shorten the wait for an upload, and where nobody sees its frames, no waiting
+        // time of the uploader bounds what the others tell.
         let is_told =
             config.latency.is_some() || !stations.iter().any(StationEstimate::uploads_unseen);
         let waits = Waits::of(stations).filter(|_| is_told);

@@ -430,17 +430,16 @@ impl StationBlockAcks {
             confidence: 0.0,
             is_doubted: self.recent.exceeds_what_was_sent(),
         };
-        self.unusable = if closed.is_doubted {
+        let unusable = if closed.is_doubted {
             Some(Unusable::Doubted)
         } else if self.recent.answers < FEWEST || counts.answers == 0.0 {
             Some(Unusable::Unheard)
         } else {
             miss.unusable()
         };
-        let is_known = self.unusable.is_none();
         // Of a station to which next to nothing is sent there is nothing to tell.
-        self.unusable = self.unusable.filter(|_| counts.packets >= FEWEST);
-        if is_known && counts.advance > 0.0 {
+        self.unusable = unusable.filter(|_| counts.packets >= FEWEST);
+        if unusable.is_none() && counts.advance > 0.0 {
             // As in the meter, frames that were sent again as a whole after a collision are no
             // samples: neither they nor their packets count, only their bytes.
             // A gap is as long as with a repetition if it has a frame of another station whose

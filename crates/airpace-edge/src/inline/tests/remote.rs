@@ -306,6 +306,14 @@ fn a_radio_that_falls_silent_gives_way_to_what_passes_the_box() {
     assert_eq!(unused(&cell), None);
     cell.run(ms(2_000), ms(4_000), false);
     assert_eq!(unused(&cell), Some(Unusable::Unheard));
+    // What is the matter with one that is down is told elsewhere.
+    for (state, expected) in [
+        (RadioState::Down, None),
+        (RadioState::Up, Some(Unusable::Unheard)),
+    ] {
+        cell.inline.on_radio_state(ms(4_000), 0, "air0", state);
+        assert_eq!(unused(&cell), expected);
+    }
     let reports = cell.reports(PHONE);
     let last = reports.last().expect("a report per slot");
     assert_ne!(last.sensor, Sensor::BlockAck, "{:?}", sensors(&reports));
