@@ -61,6 +61,12 @@ pub trait Packet {
         Ecn::NotEct
     }
 
+    /// The acknowledgement number of a TCP segment (RFC 9293 §3.1): what its receiver has sent up to there
+    /// has arrived, so that it may send as much again. The default is `None`: the packet permits nothing.
+    fn acknowledges(&self) -> Option<u32> {
+        None
+    }
+
     /// The access category in which it is sent over the air; the default is best effort.
     fn category(&self) -> AccessCategory {
         AccessCategory::BestEffort

@@ -4,6 +4,7 @@ use airpace_core::packet::{Ecn, Packet};
 use airpace_core::phy::AccessCategory;
 use airpace_core::wire::ip;
 use airpace_core::wire::tcp::{self, PureAck};
+use airpace_core::wire::transport::Transport;
 use airpace_edge::agent::UplinkPacket;
 use airpace_units::Time;
 use core::hash::Hasher;
@@ -55,6 +56,13 @@ impl Packet for PacketBuf {
 
     fn mark_ce(&mut self) -> bool {
         ip::mark_ce(&mut self.bytes)
+    }
+
+    fn acknowledges(&self) -> Option<u32> {
+        match Transport::parse(&self.bytes) {
+            Some(Transport::Tcp(header)) => header.acknowledgement,
+            _ => None,
+        }
     }
 }
 

@@ -70,6 +70,8 @@ struct Tariff {
     per_packet: u64,
     /// Units paid off per second; not zero.
     per_second: u64,
+    /// Whether what a packet permits its receiver to send is paid for too.
+    counts_permitted: bool,
     /// Nanoseconds between packets of the controller's size, at least one.
     interval_ns: u64,
 }
@@ -80,6 +82,7 @@ impl Tariff {
         config: &PaceConfig,
         allocation: &Allocation,
         phy_rate: Option<BitRate>,
+        permitted_bytes: f64,
     ) -> Option<Self> {
         let rate = allocation.rate_pps;
         let nominal_bytes = allocation.rate_bytes_per_s / rate;
@@ -93,6 +96,7 @@ impl Tariff {
         // Float-to-integer `as` saturates. Rounding here changes the rate once, by less than a
         // millionth.
         let per_packet = per_packet.round() as u64;
+        let nominal_bytes = nominal_bytes + permitted_bytes;
         let nominal = nominal_bytes * UNITS_PER_BYTE as f64 + per_packet as f64;
         let per_second = (nominal * rate).round() as u64;
         let interval_ns = (1e9 / rate).round() as u64;
@@ -100,13 +104,20 @@ impl Tariff {
             per_packet,
             per_second,
             interval_ns: interval_ns.max(1),
+            counts_permitted: permitted_bytes > 0.0,
         })
     }
 
-    /// The cost of a packet of `bytes`, in units.
-    fn cost(self, bytes: u32) -> u128 {
-        // At most 2^32 · 2^13 + 2^64, far below 2^128.
-        u128::from(u64::from(bytes) * UNITS_PER_BYTE) + u128::from(self.per_packet)
+    /// The cost of a packet of `bytes` that permits so many, in units.
+    fn cost(self, bytes: u32, permitted_bytes: u32) -> u128 {
+        let permitted_bytes = if self.counts_permitted {
+            permitted_bytes
+        } else {
+            0
+        };
+        // At most 2^33 · 2^13 + 2^64, far below 2^128.
+        let bytes = u64::from(bytes) + u64::from(permitted_bytes);
+        u128::from(bytes * UNITS_PER_BYTE) + u128::from(self.per_packet)
     }
 }
 
@@ -141,6 +152,8 @@ pub struct Pacer {
     /// nanoseconds.
     paid_at: Time,
     remainder: u64,
+    /// See [`Pacer::expect_permitted`].
+    permitted_bytes: f64,
 }
 
 impl Pacer {
@@ -152,7 +165,19 @@ impl Pacer {
             mode: Mode::Unshaped,
             paid_at: Time::ZERO,
             remainder: 0,
+            permitted_bytes: 0.0,
         }
+    }
+
+    /// Expects that packets permit the station to send so many bytes each on average, from the next grant
+    /// on. A packet then costs what it permits as well, and the rate is that of packets which permit as
+    /// much as expected. Zero, or what is not a number, charges nothing for it.
+    pub fn expect_permitted(&mut self, bytes_per_packet: f64) {
+        self.permitted_bytes = if bytes_per_packet.is_finite() {
+            bytes_per_packet.max(0.0)
+        } else {
+            0.0
+        };
     }
 
     /// Paces at `allocation` from now on: by airtime if the PHY rate of the station's frames is
@@ -171,8 +196,8 @@ impl Pacer {
         {
             return;
         }
-        let mode =
-            Tariff::new(&self.config, allocation, phy_rate).map_or(Mode::Stopped, Mode::Paced);
+        let mode = Tariff::new(&self.config, allocation, phy_rate, self.permitted_bytes)
+            .map_or(Mode::Stopped, Mode::Paced);
         // An unchanged tariff must not drop the fraction of a nanosecond.
         if mode == self.mode {
             return;
@@ -229,8 +254,13 @@ impl Pacer {
         ))
     }
 
-    /// Charges a packet of `bytes` that leaves now.
+    /// Charges a packet of `bytes` that leaves now and permits the station to send nothing.
     pub fn charge(&mut self, now: Time, bytes: u32) {
+        self.charge_permitting(now, bytes, 0);
+    }
+
+    /// Charges a packet of `bytes` that leaves now and permits the station to send so many.
+    pub fn charge_permitting(&mut self, now: Time, bytes: u32, permitted_bytes: u32) {
         let Mode::Paced(tariff) = self.mode else {
             return;
         };
@@ -241,7 +271,7 @@ impl Pacer {
             self.remainder = 0;
         }
         // At most 2^65 · 2^30 + 2^64, below 2^128.
-        let owed = tariff.cost(bytes) * NANOS + u128::from(self.remainder);
+        let owed = tariff.cost(bytes, permitted_bytes) * NANOS + u128::from(self.remainder);
         let per_second = u128::from(tariff.per_second);
         let ns = u64::try_from(owed / per_second).unwrap_or(u64::MAX);
         self.paid_at = self.paid_at.saturating_add(Duration::from_nanos(ns));

@@ -143,6 +143,46 @@ fn allocations_with_nan_are_ignored() {
     assert_eq!(pacer.mode, before);
 }
 
+#[test]
+fn what_packets_permit_is_paid_for_and_the_rate_is_that_of_the_usual_packet() {
+    let config = PaceConfig {
+        burst: Duration::ZERO,
+        burst_packets: 1,
+        ..PaceConfig::default()
+    };
+    let mut pacer = Pacer::new(config);
+    // Every other packet permits as much as three of them have.
+    pacer.expect_permitted(2_250.0);
+    pacer.grant(Time::ZERO, &grant(1_000.0, 1_500.0), None);
+    let mut now = Time::ZERO;
+    for packet in 0..1_000 {
+        now = now.max(pacer.next_release().expect("it is paced"));
+        let permitted_bytes = if packet % 2 == 0 { 4_500 } else { 0 };
+        pacer.charge_permitting(now, 1_500, permitted_bytes);
+        let gap = pacer.next_release().expect("it is paced").since(now);
+        let expected_us = if packet % 2 == 0 { 1_600 } else { 400 };
+        assert_eq!(gap, Duration::from_micros(expected_us));
+    }
+    // The last gap is not over yet.
+    assert_eq!(now, Time::from_nanos(999_600_000));
+}
+
+#[test]
+fn nothing_is_paid_for_what_packets_permit_unless_it_is_expected() {
+    for expected in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let mut pacer = Pacer::new(PaceConfig::default());
+        pacer.expect_permitted(expected);
+        pacer.grant(Time::ZERO, &grant(1_000.0, 1_500.0), None);
+        let mut plain = Pacer::new(PaceConfig::default());
+        plain.grant(Time::ZERO, &grant(1_000.0, 1_500.0), None);
+        for _ in 0..10 {
+            pacer.charge_permitting(Time::ZERO, 1_500, u32::MAX);
+            plain.charge(Time::ZERO, 1_500);
+        }
+        assert_eq!(pacer.next_release(), plain.next_release());
+    }
+}
+
 proptest! {
     #[test]
     fn nothing_drifts(rate in 0.1f64..1e6, nominal in 60f64..1500.0, mbps in proptest::option::of(1u64..5000),
@@ -157,7 +197,7 @@ proptest! {
             let due = (units * NANOS).div_ceil(u128::from(tariff.per_second));
             now = release_next(&mut pacer, now, bytes);
             prop_assert_eq!(u128::from(now.as_nanos()), due);
-            units += tariff.cost(bytes);
+            units += tariff.cost(bytes, 0);
         }
     }
 
@@ -172,7 +212,7 @@ proptest! {
         for (gap, bytes) in gaps {
             now += Duration::from_micros(gap);
             while released.len() < 4_000 && pacer.release(now, bytes) {
-                released.push((now, tariff.cost(bytes)));
+                released.push((now, tariff.cost(bytes, 0)));
             }
         }
         let allowed_burst = u128::from(pacer.burst_ns(tariff)) * u128::from(tariff.per_second);

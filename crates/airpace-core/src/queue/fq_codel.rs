@@ -13,6 +13,9 @@ use strum::{Display, EnumMessage, EnumString, IntoStaticStr, VariantArray};
 /// The smallest quantum. Below it a large packet would cost many turns of the scheduler (the same
 /// value as in Linux).
 const MIN_QUANTUM: u32 = 256;
+/// Most bytes that one acknowledgement is taken to acknowledge: receivers that merge segments (GRO) or
+/// thin their acknowledgements cover up to 64 KiB with one.
+const MOST_ACKNOWLEDGED: u32 = 1 << 16;
 
 /// When an empty queue of [`FqCoDel`] leaves the lists. Displayed, parsed and listed (`strum`) in
 /// kebab case.
@@ -93,6 +96,11 @@ pub struct FqCoDelConfig {
     pub leaving: Leaving,
     /// Whose bytes make a standing queue. Default [`Backlog::Flow`].
     pub backlog: Backlog,
+    /// Whether a TCP acknowledgement costs its queue's turn the bytes that it acknowledges for the first
+    /// time as well. Where what it permits shares the medium with the other flows, as on Wi-Fi, a station's
+    /// upload then has the share of a download; otherwise it takes what it can, since the acknowledgements
+    /// themselves are small. Default: no.
+    pub charge_acknowledged: bool,
 }
 
 impl Default for FqCoDelConfig {
@@ -106,6 +114,7 @@ impl Default for FqCoDelConfig {
             codel: CoDelConfig::default(),
             leaving: Leaving::default(),
             backlog: Backlog::default(),
+            charge_acknowledged: false,
         }
     }
 }
@@ -118,6 +127,8 @@ pub struct Served {
     /// Whether it was one of the new queues, which have precedence: its flow was idle before, and
     /// has not used up its quantum.
     pub is_new: bool,
+    /// Bytes that the packet acknowledges for the first time, if acknowledgements are charged.
+    pub permitted_bytes: u32,
 }
 
 /// One queue: the packets of the flows that hash to it.
@@ -125,6 +136,26 @@ pub struct Served {
 struct Flow {
     list: List,
     law: CoDel,
+    /// The last acknowledgement number that was sent, if acknowledgements are charged.
+    acknowledged: Option<u32>,
+}
+
+impl Flow {
+    /// Bytes that an acknowledgement which is sent acknowledges for the first time. Where several
+    /// connections share the queue, numbers jump; such a jump counts nothing.
+    fn acknowledge(&mut self, number: u32) -> u32 {
+        let Some(before) = self.acknowledged else {
+            self.acknowledged = Some(number);
+            return 0;
+        };
+        let bytes = number.wrapping_sub(before);
+        // A number below the last one is that of a segment which was overtaken.
+        if bytes > u32::MAX / 2 && before.wrapping_sub(number) <= MOST_ACKNOWLEDGED {
+            return 0;
+        }
+        self.acknowledged = Some(number);
+        if bytes <= MOST_ACKNOWLEDGED { bytes } else { 0 }
+    }
 }
 
 /// FQ-CoDel (RFC 8290): flows are hashed to queues, queues are served by deficit round robin with
@@ -169,6 +200,7 @@ impl<P: Packet> FqCoDel<P> {
         let flow = Flow {
             list: List::EMPTY,
             law: CoDel::default(),
+            acknowledged: None,
         };
         Self {
             config,
@@ -235,10 +267,13 @@ impl<P: Packet> FqCoDel<P> {
             let is_new = self.lists.serves_new();
             match self.dequeue_from(index, now) {
                 Some((packet, sojourn)) => {
-                    self.turns.charge(index, packet.bytes());
+                    let permitted_bytes = self.permitted_bytes(index, &packet);
+                    self.turns
+                        .charge(index, packet.bytes().saturating_add(permitted_bytes));
                     self.served = Served {
                         queue: index,
                         is_new,
+                        permitted_bytes,
                     };
                     return Some((packet, sojourn));
                 }
@@ -251,6 +286,16 @@ impl<P: Packet> FqCoDel<P> {
             }
         }
         None
+    }
+
+    /// Bytes that a packet from queue `index` permits its receiver to send, as far as they are charged.
+    fn permitted_bytes(&mut self, index: u32, packet: &P) -> u32 {
+        if !self.config.charge_acknowledged {
+            return 0;
+        }
+        packet
+            .acknowledges()
+            .map_or(0, |number| self.flows[index as usize].acknowledge(number))
     }
 
     /// Whether the next packet is of a flow that was idle before and has not used up its quantum.

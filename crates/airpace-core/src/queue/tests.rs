@@ -16,6 +16,8 @@ pub(super) struct TestPacket {
     pub(super) ce: Option<bool>,
     /// Whether its sender is scalable: ECT(1) instead of ECT(0).
     pub(super) scalable: bool,
+    /// The acknowledgement number of a TCP segment.
+    pub(super) acknowledges: Option<u32>,
 }
 
 impl Packet for TestPacket {
@@ -41,6 +43,10 @@ impl Packet for TestPacket {
             Some(false) if self.scalable => Ecn::Ect1,
             Some(false) => Ecn::Ect0,
         }
+    }
+
+    fn acknowledges(&self) -> Option<u32> {
+        self.acknowledges
     }
 }
 
@@ -114,6 +120,7 @@ fn check(queue: &mut impl Queue, limits: Limits, steps: &[Step]) {
                         bytes,
                         ce,
                         scalable: flow % 2 == 1,
+                        acknowledges: None,
                     },
                 );
             }

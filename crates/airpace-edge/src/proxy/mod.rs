@@ -21,6 +21,7 @@ mod interactive;
 mod law;
 mod mode;
 mod output;
+mod permitted;
 mod reconfigure;
 mod record;
 mod reports;

@@ -123,7 +123,8 @@ impl<P: Packet> Proxy<P> {
                 None if self.config.keeps_category => packet.category(),
                 None => AccessCategory::BestEffort,
             };
-            paced.charge(due, bytes, Some(sojourn));
+            let permitted_bytes = paced.queue.last_served().permitted_bytes;
+            paced.charge(due, bytes, permitted_bytes, Some(sojourn));
             paced.count(bytes, held, category);
             Output::Packet {
                 station,
@@ -142,7 +143,7 @@ impl<P: Packet> Proxy<P> {
     fn serve_load(&mut self, due: Time, station: usize) -> Option<Output<P>> {
         let paced = &mut self.stations[station];
         let bytes = paced.load_bytes.filter(|_| paced.has_load())?;
-        paced.charge(due, bytes, None);
+        paced.charge(due, bytes, 0, None);
         paced.count(bytes, true, AccessCategory::BestEffort);
         Some(Output::Load { station, bytes })
     }

@@ -2,12 +2,13 @@
 
 use super::allowance::Allowance;
 use super::interactive::{AirtimeBudget, FastLane, Way};
+use super::permitted::Permitted;
 use super::turns::Place;
 use super::{Event, Mode, ProxyConfig, RejectedReports, StationConfig, mode};
 use airpace_core::pace::{Account, Pacer};
 use airpace_core::packet::Packet;
 use airpace_core::phy::AccessCategory;
-use airpace_core::queue::{CoDelConfig, DualQueue};
+use airpace_core::queue::{CoDelConfig, DualQueue, FqCoDelConfig};
 use airpace_core::report::claims::Ledger;
 use airpace_core::report::{Allocation, Sensor, SlotReport};
 use airpace_units::{BitRate, StationId, Time};
@@ -66,6 +67,8 @@ pub(super) struct PacedStation<P> {
     /// Nothing paced leaves before.
     not_before: Time,
     pub(super) account: Account,
+    /// What the packets permit the station to send.
+    pub(super) permitted: Permitted,
     /// What was sent and not received yet, against which reports are held.
     pub(super) ledger: Ledger,
     pub(super) allowance: Allowance,
@@ -141,9 +144,14 @@ impl<P: Packet> PacedStation<P> {
         config: &ProxyConfig,
         hash_key: [u8; 16],
     ) -> Self {
+        // What acknowledgements permit takes the station's airtime as its other packets do.
+        let queue = FqCoDelConfig {
+            charge_acknowledged: true,
+            ..config.queue
+        };
         Self {
             id,
-            queue: DualQueue::new(config.queue, config.l4s, hash_key),
+            queue: DualQueue::new(queue, config.l4s, hash_key),
             pacer: Pacer::new(config.pace),
             mode: Mode::Away,
             connected: false,
@@ -163,6 +171,7 @@ impl<P: Packet> PacedStation<P> {
             phase: station.phase,
             not_before: Time::ZERO,
             account: Account::new(Time::ZERO),
+            permitted: Permitted::default(),
             ledger: Ledger::default(),
             allowance: Allowance::NEW,
             rejected: RejectedReports::default(),
@@ -307,6 +316,7 @@ impl<P: Packet> PacedStation<P> {
         let mut report = SlotReport::silent(self.id, slot);
         report.sensor = Sensor::None;
         report.sender = self.account.close(now, slot, slots);
+        self.permitted.close_slot();
         report.sender.marked = self.was_marked();
         report.sender.bypassed = self.is_exempt;
         Some(report)
@@ -335,7 +345,13 @@ impl<P: Packet> PacedStation<P> {
     }
 
     /// Charges the pacer and the slot's statistics for a packet that was due at `due` and leaves now.
-    pub(super) fn charge(&mut self, due: Time, bytes: u32, sojourn: Option<Duration>) {
+    pub(super) fn charge(
+        &mut self,
+        due: Time,
+        bytes: u32,
+        permitted_bytes: u32,
+        sojourn: Option<Duration>,
+    ) {
         // In a dry run the packets that would wait are gone: the pacer's debt stands for them, and
         // a queue would have dropped what waits for longer than this.
         let owes_much = self
@@ -343,8 +359,9 @@ impl<P: Packet> PacedStation<P> {
             .next_release()
             .is_some_and(|release| release > due.saturating_add(MOST_DRY_RUN_DEBT));
         if !(self.dry_run && owes_much) {
-            self.pacer.charge(due, bytes);
+            self.pacer.charge_permitting(due, bytes, permitted_bytes);
         }
+        self.permitted.count(permitted_bytes);
         self.slot.on_sent(bytes, sojourn);
     }
 
@@ -372,6 +389,7 @@ impl<P: Packet> PacedStation<P> {
             let wait = Duration::try_from_secs_f64(self.phase / allocation.rate_pps);
             self.not_before = now.saturating_add(wait.unwrap_or_default());
         }
+        self.pacer.expect_permitted(self.permitted.mean_bytes());
         self.pacer
             .grant(now, &allocation, phy_rate.map(BitRate::from_bps_f64));
         self.fit_codel(codel, &allocation, config.packet_bytes);

@@ -21,6 +21,8 @@ pub(crate) struct FrameBuf {
     downlink: DownlinkPacket,
     /// The timestamp of the station that a TCP segment returns.
     echo: Option<u32>,
+    /// The acknowledgement number of a TCP segment.
+    acknowledges: Option<u32>,
 }
 
 impl FrameBuf {
@@ -33,10 +35,11 @@ impl FrameBuf {
     ) -> Option<(MacAddr, Self)> {
         let ethernet = Ethernet::parse(frame).ok()?;
         let ip = frame.len() - ethernet.payload.len();
-        let mut echo = None;
+        let (mut echo, mut acknowledges) = (None, None);
         let tcp = match Transport::parse(ethernet.payload) {
             Some(Transport::Tcp(header)) => {
                 echo = header.timestamps.map(|timestamps| timestamps.echo);
+                acknowledges = header.acknowledgement;
                 Some(DownlinkSegment {
                     flow: keys.key(ethernet.payload)?,
                     sequence: header.sequence,
@@ -56,6 +59,7 @@ impl FrameBuf {
             ip,
             downlink,
             echo,
+            acknowledges,
         };
         Some((ethernet.destination, frame))
     }
@@ -95,6 +99,10 @@ impl Packet for FrameBuf {
 
     fn mark_ce(&mut self) -> bool {
         ip::mark_ce(&mut self.bytes[self.ip..])
+    }
+
+    fn acknowledges(&self) -> Option<u32> {
+        self.acknowledges
     }
 }
 

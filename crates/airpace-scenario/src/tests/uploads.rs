@@ -41,12 +41,13 @@ at = "ap"
 fn an_upload_counts_towards_the_airtime_of_its_station() {
     // Five seconds of single runs differ by a quarter, so it is the mean over three seeds that is
     // judged.
-    let (mut down, mut upload, mut p95_ms) = (0.0, 0.0, 0.0);
+    let (mut down, mut own_down, mut upload, mut p95_ms) = (0.0, 0.0, 0.0, 0.0);
     for seed in ["seed=1", "seed=2", "seed=3"] {
         let summary = finished(&loaded(CELL, &["warm_up=5 s", "duration=5 s", seed])).summary;
         for flow in &summary.flows {
             match flow.name.as_str() {
                 "down@station-2" => down += flow.goodput_mbps / 3.0,
+                "down@station-1" => own_down += flow.goodput_mbps / 3.0,
                 "upload" => upload += flow.goodput_mbps / 3.0,
                 _ => {}
             }
@@ -58,8 +59,11 @@ fn an_upload_counts_towards_the_airtime_of_its_station() {
     // Without that, the acknowledgements of the uploads take the access point's frames: 26 Mbit/s
     // to the station that does not upload, and pings of 135 ms.
     assert!(down > 30.0, "{down} Mbit/s");
-    assert!(upload > 60.0, "{upload} Mbit/s");
-    assert!(p95_ms < 65.0, "{p95_ms} ms");
+    // The station's own download shares its airtime with the upload. It had 1 to 2 Mbit/s, and the upload 75,
+    // when acknowledgements cost only their own bytes.
+    assert!(upload > 35.0, "{upload} Mbit/s");
+    assert!(own_down > 0.75 * upload, "{own_down} of {upload} Mbit/s");
+    assert!(p95_ms < 40.0, "{p95_ms} ms");
 }
 
 #[test]

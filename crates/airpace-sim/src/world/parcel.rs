@@ -104,6 +104,10 @@ impl Packet for Parcel {
     fn ecn(&self) -> Ecn {
         self.ecn
     }
+
+    fn acknowledges(&self) -> Option<u32> {
+        self.pure_ack().map(|ack| ack.number)
+    }
 }
 
 impl UplinkPacket for Parcel {

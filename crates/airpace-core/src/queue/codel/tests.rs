@@ -10,6 +10,7 @@ fn packet(number: u64, ce: Option<bool>) -> TestPacket {
         bytes: 1_500,
         ce,
         scalable: false,
+        acknowledges: None,
     }
 }
 
@@ -204,6 +205,7 @@ impl<Q: LinkQueue> Link<Q> {
                 bytes: 1_500,
                 ce: None,
                 scalable: false,
+                acknowledges: None,
             },
         );
         self.drops(now);

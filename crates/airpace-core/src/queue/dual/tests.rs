@@ -11,6 +11,7 @@ fn scalable(flow: u32, number: u64) -> TestPacket {
         bytes: 1_500,
         ce: Some(false),
         scalable: true,
+        acknowledges: None,
     }
 }
 
@@ -18,6 +19,7 @@ fn classic(flow: u32, number: u64) -> TestPacket {
     TestPacket {
         ce: None,
         scalable: false,
+        acknowledges: None,
         ..scalable(flow, number)
     }
 }

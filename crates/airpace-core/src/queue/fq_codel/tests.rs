@@ -8,6 +8,7 @@ fn packet(flow: u32, number: u64, bytes: u32) -> TestPacket {
         bytes,
         ce: None,
         scalable: false,
+        acknowledges: None,
     }
 }
 
@@ -247,4 +248,70 @@ fn a_short_queue_loses_packets_for_the_backlog_of_others_only_as_in_linux() {
     assert_eq!(drops_of_a_short_queue(Backlog::Flow), 0);
     // The first drop leaves a single packet, which never waits.
     assert_eq!(drops_of_a_short_queue(Backlog::All), 1);
+}
+
+/// Packets sent of a download with full segments, and bytes that the acknowledgements of an upload permit
+/// meanwhile, of which each acknowledges so many.
+fn shares_beside_acknowledgements(charge_acknowledged: bool, acknowledged: u32) -> (u64, u64) {
+    let mut queue = queue(FqCoDelConfig {
+        charge_acknowledged,
+        ..FqCoDelConfig::default()
+    });
+    let mut number = u32::MAX - 100_000;
+    let (mut download, mut upload) = (0, 0);
+    for round in 0..4_000 {
+        for _ in 0..2 {
+            queue.enqueue(Time::ZERO, packet(1, round, 1_500));
+        }
+        number = number.wrapping_add(acknowledged);
+        let ack = TestPacket {
+            acknowledges: Some(number),
+            ..packet(2, round, 52)
+        };
+        queue.enqueue(Time::ZERO, ack);
+        // Both flows have a backlog.
+        if round >= 100 {
+            let sent = queue.dequeue(Time::ZERO).unwrap();
+            match sent.flow {
+                1 => download += 1_500,
+                _ => upload += u64::from(acknowledged),
+            }
+        }
+    }
+    (download, upload)
+}
+
+#[test]
+fn an_upload_has_the_share_of_a_download_if_its_acknowledgements_are_charged() {
+    for acknowledged in [2_896, 14_480, 60_000] {
+        let (download, upload) = shares_beside_acknowledgements(true, acknowledged);
+        let ratio = upload as f64 / download as f64;
+        assert!((ratio - 1.0).abs() < 0.06, "{acknowledged}: {ratio}");
+    }
+    let (download, upload) = shares_beside_acknowledgements(false, 14_480);
+    assert!(upload > 100 * download, "{upload} {download}");
+}
+
+#[test]
+fn acknowledgement_numbers_that_jump_or_return_permit_nothing() {
+    let mut queue = queue(FqCoDelConfig {
+        charge_acknowledged: true,
+        ..FqCoDelConfig::default()
+    });
+    let mut permitted = |number| {
+        let ack = TestPacket {
+            acknowledges: Some(number),
+            ..packet(1, 0, 52)
+        };
+        queue.enqueue(Time::ZERO, ack);
+        queue.dequeue(Time::ZERO).unwrap();
+        queue.last_served().permitted_bytes
+    };
+    assert_eq!(permitted(5_000), 0, "the first one");
+    assert_eq!(permitted(7_000), 2_000);
+    assert_eq!(permitted(7_000), 0, "a duplicate");
+    assert_eq!(permitted(6_000), 0, "one that was overtaken");
+    assert_eq!(permitted(8_000), 1_000);
+    assert_eq!(permitted(900_000_000), 0, "another connection");
+    assert_eq!(permitted(900_001_448), 1_448);
 }

@@ -19,6 +19,7 @@ fn packet(flow: u32, number: u64, bytes: u32) -> TestPacket {
         bytes,
         ce: None,
         scalable: false,
+        acknowledges: None,
     }
 }
 
