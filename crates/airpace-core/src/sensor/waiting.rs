@@ -200,6 +200,7 @@ mod tests {
             number: number * 1_000,
             timestamps: Some(Timestamps { value: 0, echo }),
             sack_edge: None,
+            before_bytes: None,
         }
     }
 

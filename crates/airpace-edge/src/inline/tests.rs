@@ -317,6 +317,7 @@ fn acknowledgements_that_pass_the_box_become_reports() {
                 number: sent * 1448,
                 timestamps: None,
                 sack_edge: None,
+                before_bytes: None,
             };
             inline.on_uplink(now, 0, PHONE, Uplink::Ack(ack));
         }

@@ -25,20 +25,20 @@ impl FlowKeys {
 /// Returns the source of a frame from the access point's side, and what it means to the sensors.
 pub(crate) fn uplink(seen: &Observation<'_>, keys: &FlowKeys) -> Option<(MacAddr, Uplink)> {
     let ethernet = Ethernet::parse(seen.bytes).ok()?;
-    let other = Uplink::Other {
-        before_bytes: seen.before_bytes,
-    };
     let what = match seen.kind {
-        ObservationKind::Tcp => tcp_uplink(ethernet.payload, keys, other)?,
-        ObservationKind::Quic | ObservationKind::Data => other,
+        ObservationKind::Tcp => tcp_uplink(ethernet.payload, seen.before_bytes, keys)?,
+        ObservationKind::Quic | ObservationKind::Data => Uplink::Other {
+            before_bytes: seen.before_bytes,
+        },
         _ => Uplink::Presence,
     };
     Some((ethernet.source, what))
 }
 
-/// Returns what a TCP segment means to the sensors: `other` if it acknowledges nothing; `None` if it
-/// acknowledges data and its connection cannot be read.
-fn tcp_uplink(packet: &[u8], keys: &FlowKeys, other: Uplink) -> Option<Uplink> {
+/// Returns what a TCP segment means to the sensors, before which `before_bytes` had come from its source;
+/// `None` if it acknowledges data and its connection cannot be read.
+fn tcp_uplink(packet: &[u8], before_bytes: u32, keys: &FlowKeys) -> Option<Uplink> {
+    let other = Uplink::Other { before_bytes };
     let Some(Transport::Tcp(header)) = Transport::parse(packet) else {
         return Some(other);
     };
@@ -49,6 +49,7 @@ fn tcp_uplink(packet: &[u8], keys: &FlowKeys, other: Uplink) -> Option<Uplink> {
             number,
             timestamps: header.timestamps,
             sack_edge: header.sack_edge,
+            before_bytes: Some(before_bytes),
         })),
         _ => Some(other),
     }

@@ -63,6 +63,7 @@ pub(super) fn observe(trial: &Trial, outcome: &Outcome) -> Vec<Vec<SlotReport>> 
                     number: ack.number,
                     timestamps: ack.timestamps.filter(|_| trial.client != Client::Unstamped),
                     sack_edge,
+                    before_bytes: None,
                 };
                 sensor.on_ack(forwarded, station, &ack);
             }

@@ -21,6 +21,8 @@ const FEWEST_BURSTS: f64 = 10.0;
 /// Smallest share of TCP segments among the packets, below which too many frames carry nothing that
 /// is acknowledged by TCP.
 const LEAST_TCP: f64 = 0.6;
+/// Segments per burst from which on few frames hold acknowledgements for an upload alone.
+const SHARED_SEGMENTS: f64 = 4.0;
 /// Smallest share of segments handed over that acknowledgements account for.
 const LEAST_ACKNOWLEDGED: f64 = 0.7;
 /// Bursts this far apart on average, seconds, hardly ever begin within one tick of the clock.
@@ -65,6 +67,8 @@ pub(super) struct Observed {
     pub(super) packets: f64,
     /// TCP segments among them that were not sent before.
     pub(super) tcp_packets: f64,
+    /// Acknowledgements without payload among them, for what the station uploads.
+    pub(super) bare_acks: f64,
 }
 
 /// How many frames there are per burst.
@@ -101,6 +105,7 @@ impl Observed {
         fade(&mut self.segments, slot.segments);
         fade(&mut self.packets, slot.packets);
         fade(&mut self.tcp_packets, slot.tcp_packets);
+        fade(&mut self.bare_acks, slot.bare_acks);
     }
 
     /// Packets handed over for every new TCP segment among them.
@@ -108,10 +113,18 @@ impl Observed {
         (self.packets / self.tcp_packets.max(1.0)).max(1.0)
     }
 
+    /// Share of TCP segments among the packets. Acknowledgements for an upload share their frames with
+    /// the segments, so they do not count where most frames hold some.
+    fn tcp_share(&self) -> f64 {
+        let share_frames = self.segments >= SHARED_SEGMENTS * self.bursts;
+        let bare_acks = if share_frames { self.bare_acks } else { 0.0 };
+        self.tcp_packets / (self.packets - bare_acks).max(1.0)
+    }
+
     /// Frames per burst, where `contending` stations contend for the air. `clarity`, 0 to 1, says how
     /// clearly bursts are apart.
     pub(super) fn estimate(&self, contending: usize, clarity: f64) -> Estimate {
-        let tcp = self.tcp_packets / self.packets.max(1.0);
+        let tcp = self.tcp_share();
         let acknowledged = self.segments / self.tcp_packets.max(1.0);
         if self.bursts < FEWEST_BURSTS || tcp < LEAST_TCP || acknowledged < LEAST_ACKNOWLEDGED {
             return Estimate::UNUSABLE;

@@ -67,6 +67,9 @@ pub struct UplinkAck {
     pub timestamps: Option<Timestamps>,
     /// The highest sequence number that it acknowledges selectively, if any.
     pub sack_edge: Option<u32>,
+    /// How much had come from the station before, in all, in bytes modulo 2³². Without it, what the station
+    /// uploads in the same frame is not known.
+    pub before_bytes: Option<u32>,
 }
 
 /// Derives slot reports from the bursts of acknowledgements of all stations of an access point.
@@ -102,7 +105,10 @@ impl AckBurst {
     pub fn on_ack(&mut self, now: Time, station: StationId, ack: &UplinkAck) {
         self.contending = None;
         let others = self.turns.before(now, station);
-        if self.station(now, station).on_ack(now, ack, others) {
+        let latest = self.turns.latest();
+        let own = self.station(now, station);
+        own.on_uplink(now, latest, ack.before_bytes);
+        if own.on_ack(now, ack, others) {
             self.take_turn(now, station);
         }
     }
@@ -113,12 +119,11 @@ impl AckBurst {
     /// uploads.
     pub fn on_uplink_other(&mut self, now: Time, station: StationId, before_bytes: Option<u32>) {
         self.contending = None;
-        let before = self.turns.latest();
-        let own = self.station(now, station);
-        if own.on_uplink(now) {
-            if let Some(before_bytes) = before_bytes {
-                own.on_upload(now, before, before_bytes);
-            }
+        let latest = self.turns.latest();
+        if self
+            .station(now, station)
+            .on_uplink(now, latest, before_bytes)
+        {
             self.take_turn(now, station);
         }
     }

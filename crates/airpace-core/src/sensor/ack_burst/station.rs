@@ -4,7 +4,7 @@ use super::estimate::Observed;
 use super::flow::{Arrived, Flow, TICK_S};
 use super::path::PathDelay;
 use super::transit::Transits;
-use super::uploads::Uploads;
+use super::uploads::{SEGMENT_BYTES, Uploads};
 use super::{DownlinkPacket, UplinkAck};
 use crate::sensor::burst_gap::BurstGap;
 use crate::sensor::connections::Connections;
@@ -14,6 +14,9 @@ use core::time::Duration;
 
 /// Bytes of the IP and TCP headers of a segment with timestamps, which are not acknowledged.
 const HEADER_BYTES: u64 = 52;
+/// Bytes of an acknowledgement with timestamps and two selective blocks in IPv6 (RFC 8200, 40; RFC 9293, 20;
+/// RFC 7323, 12; RFC 2018, 20): the most that a plain upload's share of a burst is underestimated by.
+const ACK_BYTES: u32 = 92;
 
 /// A slot as the sensor sees it.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +53,22 @@ struct Burst {
     with_others: bool,
     /// Segments that it acknowledges.
     segments: u32,
+    /// Acknowledgements in it, whether of anything new or not.
+    acks: u32,
+    /// What had come from the station before, in bytes, and how long before this burst that of any station
+    /// began which came before.
+    began: Option<(u32, Option<Duration>)>,
+}
+
+impl Burst {
+    /// Segments that the station uploads in it; `bytes` is what has come from the station until its end.
+    fn uploaded_segments(&self, bytes: Option<u32>) -> u32 {
+        let Some((bytes, (began, _))) = bytes.zip(self.began) else {
+            return 0;
+        };
+        let acks = self.acks.saturating_mul(ACK_BYTES);
+        bytes.wrapping_sub(began).saturating_sub(acks) / SEGMENT_BYTES
+    }
 }
 
 /// One station.
@@ -111,27 +130,33 @@ impl StationBursts {
     pub(super) fn on_downlink(&mut self, now: Time, packet: &DownlinkPacket) {
         self.observed.packets += 1.0;
         let Some(segment) = packet.tcp else { return };
+        if segment.payload == 0 {
+            self.observed.bare_acks += 1.0;
+            return;
+        }
         if self.flows.seen(now, segment.flow).on_segment(now, &segment) {
             self.observed.tcp_packets += 1.0;
         }
     }
 
     /// An uplink packet has come: it continues the burst that runs or begins one. Returns whether it
-    /// begins one.
-    pub(super) fn on_uplink(&mut self, now: Time) -> bool {
+    /// begins one. `latest` is when the last burst of any station began, `before_bytes` how much had come
+    /// from this one before.
+    pub(super) fn on_uplink(
+        &mut self,
+        now: Time,
+        latest: Option<Time>,
+        before_bytes: Option<u32>,
+    ) -> bool {
         let gap = self.burst.last.map(|last| now.saturating_since(last));
         let begins = gap.is_none_or(|gap| self.gap.separates(gap));
         if begins {
-            self.end_burst();
+            self.end_burst(before_bytes);
+            let since = latest.map(|latest| now.saturating_since(latest));
+            self.burst.began = before_bytes.map(|bytes| (bytes, since));
         }
         self.burst.last = Some(now);
         begins
-    }
-
-    /// A burst without an acknowledgement begins. `latest` is when the last burst of any station began,
-    /// `before_bytes` how much had come from this one before.
-    pub(super) fn on_upload(&mut self, now: Time, latest: Option<Time>, before_bytes: u32) {
-        self.uploads.begin(now, latest, before_bytes);
     }
 
     /// Says whether a station uploads. Only then the way to the access point is taken off transits:
@@ -146,14 +171,26 @@ impl StationBursts {
         self.burst.with_others = true;
     }
 
-    /// Ends the burst that runs.
-    fn end_burst(&mut self) {
+    /// Ends the burst that runs, before which and with which `bytes` have come from the station.
+    fn end_burst(&mut self, bytes: Option<u32>) {
         let burst = self.burst;
+        let uploaded = burst.uploaded_segments(bytes);
+        // Before a burst that answers something there may have been a frame to the station.
+        if let Some((_, Some(since))) = burst.began.filter(|_| burst.segments == 0) {
+            self.uploads.add(since, uploaded);
+        }
         if let Some(answered) = burst.answered.filter(|_| !burst.with_others) {
             // The frame is on the air from the later of two events on: the last packet has come to the
             // access point, and another station has answered the frame before.
-            let since_sent = answered.saturating_since(burst.sent);
-            self.path.add(answered, since_sent, burst.segments);
+            // The answer comes with what the station uploads in the same frame: its time is taken off. As long
+            // as it is not known, such a segment is taken to last as long as one that is answered.
+            let (upload, segments) = match self.uploads.time_of(uploaded) {
+                Some(upload) => (upload, burst.segments),
+                None => (Duration::ZERO, burst.segments.saturating_add(uploaded)),
+            };
+            let since = |began| answered.saturating_since(began).saturating_sub(upload);
+            let since_sent = since(burst.sent);
+            self.path.add(answered, since_sent, segments);
             let way = if self.is_beside_upload {
                 self.path.delay()
             } else {
@@ -161,10 +198,10 @@ impl StationBursts {
             };
             let since_arrival = since_sent.saturating_sub(way);
             let transit = match burst.others {
-                Some(others) => since_arrival.min(answered.saturating_since(others)),
+                Some(others) => since_arrival.min(since(others)),
                 None => since_arrival,
             };
-            self.transits.add(transit, burst.segments);
+            self.transits.add(transit, segments);
         }
         self.burst = Burst {
             number: self.burst.number + 1,
@@ -175,7 +212,7 @@ impl StationBursts {
     /// An acknowledgement has come. `others` is when another station answered the frame before, if
     /// one did. Returns whether a burst that acknowledges something begins.
     pub(super) fn on_ack(&mut self, now: Time, ack: &UplinkAck, others: Option<Time>) -> bool {
-        self.on_uplink(now);
+        self.burst.acks += 1;
         let burst = self.burst.number;
         let flow = self.flows.seen(now, ack.flow);
         let Some(Arrived {

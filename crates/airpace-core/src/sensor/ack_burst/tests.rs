@@ -49,6 +49,7 @@ fn hear(
                 echo: 0,
             }),
             sack_edge: None,
+            before_bytes: None,
         });
         if (frame + 1) % frames_per_burst == 0 {
             for (place, ack) in acks.drain(..).enumerate() {
@@ -118,6 +119,78 @@ fn a_station_without_tcp_is_unusable() {
     assert_eq!((report.frames, report.confidence), (0, 0.0));
 }
 
+/// A station that downloads `LEVEL` segments per frame of the access point and answers each frame together
+/// with `uploaded` segments of its own, at 390 Mbit/s both ways; between its segments come as many
+/// acknowledgements for the upload. Every `lone` rounds it uploads without an answer before. Returns the report of the last slot.
+fn both_ways(uploaded: u32, lone: u32) -> SlotReport {
+    const LEVEL: u32 = 20;
+    let mut sensor = AckBurst::new();
+    let (mut now_us, mut bytes, mut report) = (1_000_u64, 0_u32, None);
+    for frame in 0..2_000_u32 {
+        let handed_over = Time::from_micros(now_us);
+        for number in 0..LEVEL {
+            let tcp = |flow, sequence, payload| DownlinkPacket {
+                bytes: payload + 52,
+                tcp: Some(DownlinkSegment {
+                    flow: FlowKey(flow),
+                    sequence,
+                    payload,
+                }),
+            };
+            let sequence = (frame * LEVEL + number) * 1_448;
+            sensor.on_downlink(handed_over, STATION, &tcp(1, sequence, 1_448));
+            sensor.on_downlink(handed_over, STATION, &tcp(2, 1, 0));
+        }
+        let mut upload = |at: Time, bytes: &mut u32| {
+            sensor.on_uplink_other(at, STATION, Some(*bytes));
+            *bytes = bytes.wrapping_add(1_500 * uploaded);
+        };
+        now_us += 310 + 32 * u64::from(LEVEL + uploaded);
+        if uploaded > 0 {
+            upload(Time::from_micros(now_us), &mut bytes);
+        }
+        for pair in 1..=LEVEL / 2 {
+            let ack = UplinkAck {
+                flow: FlowKey(1),
+                number: (frame * LEVEL + 2 * pair) * 1_448,
+                timestamps: Some(Timestamps {
+                    value: 77_000 + (now_us / 1_000) as u32,
+                    echo: 0,
+                }),
+                sack_edge: None,
+                before_bytes: Some(bytes),
+            };
+            let passes = Time::from_micros(now_us + u64::from(pair));
+            sensor.on_ack(passes, STATION, &ack);
+            bytes = bytes.wrapping_add(52);
+        }
+        if uploaded > 0 && lone > 0 && frame % lone == 0 {
+            now_us += 310 + 32 * u64::from(uploaded);
+            sensor.on_uplink_other(Time::from_micros(now_us), STATION, Some(bytes));
+            bytes = bytes.wrapping_add(1_500 * uploaded);
+        }
+        if frame % 60 == 59 {
+            report = Some(sensor.close_slot(Time::from_micros(now_us), STATION));
+        }
+    }
+    report.unwrap()
+}
+
+#[test]
+fn what_a_station_uploads_with_its_answers_does_not_make_its_download_look_slow() {
+    // Half of the packets to it are acknowledgements without payload, which are in the frames of the segments.
+    let packet_s = |report: &SlotReport| {
+        let beyond_s = (report.transit.unwrap() - TRANSIT_COMMON).as_secs_f64();
+        beyond_s / report.level().unwrap()
+    };
+    for (uploaded, lone) in [(0, 0), (10, 0), (30, 0), (10, 4), (30, 4)] {
+        let report = both_ways(uploaded, lone);
+        assert!(report.confidence > 0.0, "{uploaded} {lone}: unusable");
+        let error = packet_s(&report) / 16e-6 - 1.0;
+        assert!(error.abs() < 0.1, "{uploaded} {lone}: {error}");
+    }
+}
+
 proptest! {
     #[test]
     fn any_traffic_is_survived(
@@ -135,7 +208,7 @@ proptest! {
                 }
                 1 => {
                     let timestamps = other.map(|value| Timestamps { value, echo: number });
-                    sensor.on_ack(at, STATION, &UplinkAck { flow, number, timestamps, sack_edge: other });
+                    sensor.on_ack(at, STATION, &UplinkAck { flow, number, timestamps, sack_edge: other, before_bytes: other });
                 }
                 2 => sensor.on_uplink_other(at, STATION, Some(number)),
                 _ => {

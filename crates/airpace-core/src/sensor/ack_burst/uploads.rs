@@ -1,12 +1,11 @@
 //! How fast a station uploads.
 
 use super::transit::Transits;
-use airpace_units::Time;
 use core::time::Duration;
 
 /// Bytes that count as a segment, and what they are on the air: LLC/SNAP 8, QoS data header 26, FCS 4, A-MPDU
 /// delimiter 4, padding 2 (IEEE 802.11-2020, 9.2.4, 9.7.1).
-const SEGMENT_BYTES: u32 = 1500;
+pub(super) const SEGMENT_BYTES: u32 = 1500;
 const SEGMENT_AIR_BYTES: f64 = 1544.0;
 /// Fewest segments of a frame whose airtime is not mostly back-off and preamble.
 const SEGMENTS_LEAST: u32 = 4;
@@ -20,29 +19,31 @@ const SEGMENTS_LEAST: u32 = 4;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Uploads {
     times: Transits,
-    /// The latest frame: how long before it the burst before had begun, and the bytes that the station had
-    /// sent until then.
-    latest: Option<(Duration, u32)>,
+    /// Time per segment as the last slots have shown it, seconds.
+    segment_s: Option<f64>,
 }
 
 impl Uploads {
-    /// A burst begins at `now`; `latest` is when the burst before began, of any station, and
-    /// `before_bytes` how much had come from the station before.
-    pub(super) fn begin(&mut self, now: Time, latest: Option<Time>, before_bytes: u32) {
-        // Only now it is known how long the frame before was.
-        if let Some((time, began_bytes)) = self.latest.take() {
-            let segments = before_bytes.wrapping_sub(began_bytes) / SEGMENT_BYTES;
-            if segments >= SEGMENTS_LEAST {
-                self.times.add(time, segments);
-            }
+    /// Adds a frame with so many segments, which came by `time` later than the burst of any station before
+    /// it.
+    pub(super) fn add(&mut self, time: Duration, segments: u32) {
+        if segments >= SEGMENTS_LEAST {
+            self.times.add(time, segments);
         }
-        self.latest = latest.map(|latest| (now.saturating_since(latest), before_bytes));
+    }
+
+    /// How long so many segments in a frame take; `None` if that is not known.
+    pub(super) fn time_of(&self, segments: u32) -> Option<Duration> {
+        if segments == 0 {
+            return Some(Duration::ZERO);
+        }
+        Duration::try_from_secs_f64(self.segment_s? * f64::from(segments)).ok()
     }
 
     /// Ends the slot: the PHY rate of the frames, bit/s, if enough were seen.
     pub(super) fn close(&mut self) -> Option<f64> {
-        let segment_s = self.times.close_per_segment_s()?;
-        Some(8.0 * SEGMENT_AIR_BYTES / segment_s)
+        self.segment_s = self.times.close_per_segment_s();
+        Some(8.0 * SEGMENT_AIR_BYTES / self.segment_s?)
     }
 }
 
@@ -53,12 +54,8 @@ mod tests {
     /// The rate after frames of so many packets, `between_us` after the burst before.
     fn rate_bps(frames: impl IntoIterator<Item = (u64, u32)>) -> Option<f64> {
         let mut uploads = Uploads::default();
-        let (mut now, mut bytes) = (Time::from_millis(1), 0_u32);
         for (between_us, packets) in frames {
-            let latest = now;
-            now = now.saturating_add(Duration::from_micros(between_us));
-            uploads.begin(now, Some(latest), bytes);
-            bytes = bytes.wrapping_add(SEGMENT_BYTES * packets);
+            uploads.add(Duration::from_micros(between_us), packets);
         }
         uploads.close()
     }
@@ -87,18 +84,6 @@ mod tests {
             let packets = 4 + n * 7 % 21;
             (upload_us(packets), packets)
         })));
-    }
-
-    #[test]
-    fn the_count_of_bytes_may_wrap_around() {
-        let mut uploads = Uploads::default();
-        let mut bytes = u32::MAX - 10 * 25 * SEGMENT_BYTES;
-        for n in 0..20 {
-            let at = |n| Time::from_micros(n * upload_us(25));
-            uploads.begin(at(n + 1), Some(at(n)), bytes);
-            bytes = bytes.wrapping_add(25 * SEGMENT_BYTES);
-        }
-        is_mcs_1(uploads.close());
     }
 
     #[test]

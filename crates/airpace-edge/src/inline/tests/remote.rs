@@ -172,6 +172,7 @@ impl Cell {
                 number: (station.last + 1) * 1_448,
                 timestamps: None,
                 sack_edge: None,
+                before_bytes: None,
             };
             self.inline.on_uplink(now, 0, station.mac, Uplink::Ack(ack));
         }

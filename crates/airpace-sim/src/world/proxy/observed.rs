@@ -48,7 +48,12 @@ impl ProxyNode {
                 sequence,
                 payload,
             }),
-            _ => None,
+            PassingHeader::Ack { .. } => Some(DownlinkSegment {
+                flow: FlowKey(u64::from(parcel.flow)),
+                sequence: 0,
+                payload: 0,
+            }),
+            PassingHeader::Other => None,
         };
         let packet = DownlinkPacket {
             bytes: parcel.bytes,
@@ -74,6 +79,7 @@ impl ProxyNode {
                     number: ack.number,
                     timestamps: ack.timestamps,
                     sack_edge,
+                    before_bytes: Some(before_bytes),
                 };
                 observing.observer.on_ack(now, station, &ack);
             }
