@@ -43,6 +43,8 @@ pub enum Traffic {
     Download,
     /// Bulk TCP from it.
     Upload,
+    /// Bulk TCP to it and from it. What is measured is the download.
+    BothWays,
     /// UDP to it that nothing answers.
     Datagrams {
         /// Payload, bit/s.
@@ -177,24 +179,24 @@ impl Load<'_> {
             // Nothing is sent.
             Traffic::Download
         };
-        let (from, to, sink) = match traffic {
-            Traffic::Upload => (
-                target.namespace,
-                self.server,
-                SocketAddr::from((self.server_address, upload_port)),
-            ),
-            Traffic::Download | Traffic::Datagrams { .. } => (
-                self.server,
-                target.namespace,
-                SocketAddr::from((address, BULK_PORT)),
-            ),
+        let upload = Way {
+            from: target.namespace,
+            to: self.server,
+            sink: SocketAddr::from((self.server_address, upload_port)),
         };
-        let receiver = in_namespace(scope, to, move || match traffic {
-            Traffic::Datagrams { .. } => {
-                Ok(cbr::receive(&cbr::listen(sink)?, start, servers_stop)?.bins)
+        let download = Way {
+            from: self.server,
+            to: target.namespace,
+            sink: SocketAddr::from((address, BULK_PORT)),
+        };
+        let transfer = |way, traffic| self.start_transfer(scope, way, traffic, timing);
+        let measured = match traffic {
+            Traffic::Upload => transfer(upload, traffic),
+            Traffic::Download | Traffic::BothWays | Traffic::Datagrams { .. } => {
+                transfer(download, traffic)
             }
-            Traffic::Download | Traffic::Upload => Receiver::bind(sink)?.run(start, servers_stop),
-        });
+        };
+        let beside = (traffic == Traffic::BothWays).then(|| transfer(upload, Traffic::Upload));
         let pinger = in_namespace(scope, self.server, move || {
             use_real_time_priority();
             let config = PingConfig {
@@ -209,16 +211,38 @@ impl Load<'_> {
             };
             ping::ping(&config, start, stop)
         });
-        let sender = in_namespace(scope, from, move || match traffic {
-            Traffic::Datagrams { bps } => self.send_datagrams(sink, bps, stop),
-            Traffic::Download | Traffic::Upload => self.send(sink, stop),
-        });
         StationTools {
             echo,
-            receiver,
             pinger,
-            sender,
+            measured,
+            beside,
         }
+    }
+
+    fn start_transfer<'s, 'e: 's>(
+        &'e self,
+        scope: &'s Scope<'s, 'e>,
+        Way { from, to, sink }: Way<'e>,
+        traffic: Traffic,
+        timing: &'s Timing,
+    ) -> Transfer<'s> {
+        let Timing {
+            start,
+            stop,
+            servers_stop,
+        } = timing;
+        let start = *start;
+        let receiver = in_namespace(scope, to, move || match traffic {
+            Traffic::Datagrams { .. } => {
+                Ok(cbr::receive(&cbr::listen(sink)?, start, servers_stop)?.bins)
+            }
+            _ => Receiver::bind(sink)?.run(start, servers_stop),
+        });
+        let sender = in_namespace(scope, from, move || match traffic {
+            Traffic::Datagrams { bps } => self.send_datagrams(sink, bps, stop),
+            _ => self.send(sink, stop),
+        });
+        Transfer { receiver, sender }
     }
 
     fn send_datagrams(&self, to: SocketAddr, bps: f64, stop: &Stop) -> Result<Vec<FlowReport>> {
@@ -266,31 +290,50 @@ fn in_namespace<'s, 'e, T: Send + 's>(
     })
 }
 
+/// From where to where bulk traffic goes.
+#[derive(Clone, Copy)]
+struct Way<'a> {
+    from: &'a Namespace,
+    to: &'a Namespace,
+    sink: SocketAddr,
+}
+
+/// Bulk traffic that runs.
+struct Transfer<'s> {
+    receiver: Worker<'s, Bins>,
+    sender: Worker<'s, Vec<FlowReport>>,
+}
+
 /// The running tools of one station.
 struct StationTools<'s> {
     echo: Worker<'s, u64>,
-    receiver: Worker<'s, Bins>,
     pinger: Worker<'s, Vec<Ping>>,
-    sender: Worker<'s, Vec<FlowReport>>,
+    /// What is measured, and what runs beside it.
+    measured: Transfer<'s>,
+    beside: Option<Transfer<'s>>,
 }
 
 impl<'s> StationTools<'s> {
     /// Servers end only when they are stopped, so one that has ended before has failed.
     fn has_failed(&self) -> bool {
-        self.echo.is_finished() || self.receiver.is_finished()
+        let mut transfers = [&self.measured].into_iter().chain(&self.beside);
+        self.echo.is_finished() || transfers.any(|transfer| transfer.receiver.is_finished())
     }
 
     fn join_clients(self, stop: &Stop) -> ClientsDone<'s> {
         if self.has_failed() {
             stop.raise();
         }
-        let flows = join(self.sender);
-        let pings = join(self.pinger);
+        let flows = join(self.measured.sender);
+        let beside = self
+            .beside
+            .map(|transfer| (join(transfer.sender), transfer.receiver));
         ClientsDone {
             flows,
-            pings,
+            beside,
+            pings: join(self.pinger),
             echo: self.echo,
-            receiver: self.receiver,
+            receiver: self.measured.receiver,
         }
     }
 }
@@ -298,6 +341,7 @@ impl<'s> StationTools<'s> {
 /// A station whose clients have ended.
 struct ClientsDone<'s> {
     flows: Result<Vec<FlowReport>>,
+    beside: Option<(Result<Vec<FlowReport>>, Worker<'s, Bins>)>,
     pings: Result<Vec<Ping>>,
     echo: Worker<'s, u64>,
     receiver: Worker<'s, Bins>,
@@ -306,7 +350,12 @@ struct ClientsDone<'s> {
 impl ClientsDone<'_> {
     fn join_servers(self) -> Result<Measured> {
         let (echo, received) = (join(self.echo), join(self.receiver));
+        let beside = self.beside.map(|(sent, receiver)| (sent, join(receiver)));
         echo.context("the echo server")?;
+        if let Some((sent, received)) = beside {
+            received.context("the TCP receiver of the upload")?;
+            sent.context("the TCP sender of the upload")?;
+        }
         Ok(Measured {
             received: received.context("the TCP receiver")?,
             pings: self.pings.context("the pinger")?,

@@ -1,4 +1,5 @@
-//! The in-line box before stations that do more than download over TCP: uploads, and UDP that nothing
+//! The in-line box before stations that do more than download over TCP: uploads, alone or beside a
+//! download to the same station, and UDP that nothing
 //! answers. With nothing on the stations nobody sees such frames, and the downloads beside them may not
 //! pay for it.
 
@@ -16,7 +17,7 @@ pub const ARMS: [ArmKind; 3] = [ArmKind::Cubic, ArmKind::EdgeAgents, ArmKind::Ed
 const DATAGRAMS: Traffic = Traffic::Datagrams { bps: 150e6 };
 
 /// The cells: VHT MCS and traffic of each station.
-pub const CELLS: [&[(u8, Traffic)]; 3] = [
+pub const CELLS: [&[(u8, Traffic)]; 4] = [
     &[(9, Traffic::Download), (1, Traffic::Upload)],
     &[
         (9, Traffic::Download),
@@ -28,6 +29,7 @@ pub const CELLS: [&[(u8, Traffic)]; 3] = [
         (4, DATAGRAMS),
         (1, Traffic::Download),
     ],
+    &[(9, Traffic::BothWays), (9, Traffic::Download)],
 ];
 
 /// One station of a cell.
@@ -83,6 +85,7 @@ fn describe(cell: &[(u8, Traffic)]) -> String {
     let stations = cell.iter().map(|(mcs, traffic)| match traffic {
         Traffic::Download => format!("{mcs} down"),
         Traffic::Upload => format!("{mcs} up"),
+        Traffic::BothWays => format!("{mcs} both ways"),
         Traffic::Datagrams { .. } => format!("{mcs} UDP"),
     });
     stations.collect::<Vec<_>>().join(", ")
