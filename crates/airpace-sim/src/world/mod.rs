@@ -53,6 +53,7 @@ use record::Recorded;
 use roaming::Roamer;
 use route::{Hop, Routes};
 use slots::SlotSeries;
+use std::collections::VecDeque;
 use wire::Lane;
 
 /// A simulated network: see the [module](self).
@@ -72,6 +73,8 @@ pub struct World {
     lanes: Vec<[Lane; 2]>,
     routes: Routes,
     flows: Vec<Flow>,
+    /// Packets that have arrived for flows that answer each before the next is looked at.
+    unanswered: VecDeque<Parcel>,
     proxies: Vec<ProxyNode>,
     roamers: Vec<Roamer>,
     hand_overs: Vec<HandOver>,
@@ -110,6 +113,7 @@ impl World {
             lanes: config.wires.iter().map(|&wire| Lane::pair(wire)).collect(),
             routes,
             flows: flows(&config.flows, &config.keys, config.seed, begin)?,
+            unanswered: VecDeque::new(),
             proxies: Vec::new(),
             roamers,
             hand_overs: Vec::new(),
@@ -250,6 +254,10 @@ impl World {
         while let Some((node, parcel)) = self.flows[index].poll(self.now) {
             self.totals.sent += 1;
             self.send_from(node, parcel);
+            if self.flows[index].answers_each() {
+                // It sends nothing more if this one is refused.
+                self.drain();
+            }
         }
         if self.flows[index].start_pulling(self.now) {
             self.pull_from(index);
@@ -270,8 +278,19 @@ impl World {
             .set(&mut self.agenda, Some(self.now), Class::Flow, index as u32);
     }
 
-    /// Handles the outputs of the channels until there are none.
+    /// Handles all that happens at this instant because of what has just been done.
     fn settle(&mut self) {
+        self.drain();
+        while let Some(parcel) = self.unanswered.pop_front() {
+            let index = parcel.flow as usize;
+            self.take(parcel);
+            self.attend(index);
+            self.drain();
+        }
+    }
+
+    /// Handles the outputs of the channels until there are none.
+    fn drain(&mut self) {
         // An output of one channel may be an input of another that was asked before it.
         let mut busy = true;
         while busy {
@@ -458,12 +477,22 @@ impl World {
     /// A packet has arrived at the end of its flow.
     #[inline(always)]
     fn arrive(&mut self, parcel: Parcel) {
-        self.totals.delivered += 1;
         let index = parcel.flow as usize;
-        self.record_arrival(&parcel);
-        if self.flows[index].receive(self.now, parcel) {
+        if self.flows[index].answers_each() {
+            return self.unanswered.push_back(parcel);
+        }
+        if self.take(parcel) {
             self.wake(index);
         }
+    }
+
+    /// Hands a packet to its flow; returns whether the flow must be polled.
+    #[inline(always)]
+    fn take(&mut self, parcel: Parcel) -> bool {
+        self.totals.delivered += 1;
+        self.record_arrival(&parcel);
+        let index = parcel.flow as usize;
+        self.flows[index].receive(self.now, parcel)
     }
 
     /// Forwards a packet from `node`: into the proxy that runs there, or to the next hop.

@@ -11,6 +11,7 @@ use proptest::prelude::*;
 
 mod faults;
 mod intake;
+mod refusals;
 
 fn mcs9(nss: u8) -> TxRate {
     TxRate::new(Standard::Vht, Width::Mhz80, nss, 9, GuardInterval::Ns800).expect("the rate exists")

@@ -84,6 +84,11 @@ impl Recovery {
         self.sent = self.sent.saturating_add(1);
     }
 
+    /// A segment that counted as sent was refused.
+    pub(super) fn on_refused(&mut self) {
+        self.sent = self.sent.saturating_sub(1);
+    }
+
     /// The receiver reported a duplicate that ends at `end` (RFC 2883).
     pub(super) fn on_duplicate(&mut self, end: u64) {
         if let Some(Undo {

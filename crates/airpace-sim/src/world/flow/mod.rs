@@ -225,6 +225,14 @@ impl Flow {
         must_poll
     }
 
+    /// Whether it answers each packet before the next one is looked at, also those of one frame: a
+    /// sender whose own queue refuses segments. Which of several flows finds the queue full is then
+    /// decided packet by packet, as on a host, which hands packets to its connections one by one.
+    #[inline]
+    pub(super) fn answers_each(&self) -> bool {
+        matches!(&self.ends, Ends::Tcp(tcp) if tcp.refusals())
+    }
+
     /// Whether its packets go to all stations of an access point.
     #[inline]
     pub(super) const fn is_multicast(&self) -> bool {

@@ -124,6 +124,11 @@ impl TcpEnds {
         })
     }
 
+    /// Whether a full queue at the sender's own radio refuses segments.
+    pub(super) const fn refusals(&self) -> bool {
+        self.refusals
+    }
+
     /// Whether it is told of packets that leave its own radio, or are refused there.
     pub(super) const fn attends_to_source(&self) -> bool {
         self.small_queue.is_some() || self.refusals

@@ -27,6 +27,7 @@ impl Sender {
             self.stream.next = segment.offset;
             self.stream.fin_sent = false;
         }
+        self.recovery.on_refused();
         self.statistics.refused += 1;
         self.timers.refused = Some(now);
         if self.recovery.state < CongestionState::Reduced {

@@ -2,6 +2,8 @@
 
 use super::testbed::{PathConfig, Testbed};
 use super::{PAYLOAD, config, ms};
+use crate::transport::tcp::congestion::Window;
+use crate::transport::tcp::recovery::{AckCounts, Recovery};
 use crate::transport::tcp::{Algorithm, Sender};
 use core::time::Duration;
 
@@ -91,4 +93,25 @@ fn the_deadline_is_ahead_for_a_caller_that_polls_no_more_than_one_segment() {
             assert_ne!(sender.deadline(), before, "round {round}");
         }
     }
+}
+
+#[test]
+fn a_refused_segment_does_not_count_as_sent_while_the_window_is_reduced() {
+    let window_after = |n_refused: u32| {
+        let (mut recovery, mut window) = (Recovery::default(), Window::new(20));
+        recovery.begin(30_000, &mut window);
+        window.threshold = 14;
+        for _ in 0..n_refused {
+            recovery.on_sent();
+            recovery.on_refused();
+        }
+        let counts = AckCounts {
+            delivered: 6,
+            lost: 0,
+            advanced: true,
+        };
+        recovery.reduce(counts, 16, &mut window);
+        window.segments
+    };
+    assert_eq!(window_after(3), window_after(0));
 }
