@@ -6,6 +6,7 @@ use airpace_config::quantity::Rate;
 use airpace_core::control::{Goal, LawConfig};
 use airpace_core::pace::PaceConfig;
 use airpace_core::queue::CoDelConfig;
+use airpace_core::queue::FqCoDelConfig;
 use airpace_edge::proxy::{Pacing, ProxyConfig, StartRate};
 use airpace_units::BitRate;
 
@@ -31,7 +32,11 @@ pub(crate) fn proxy_config(
             ..PaceConfig::default()
         },
         frame_overhead: control.initial_overhead.0,
-        queue: queues::fq_codel(queue, codel),
+        queue: FqCoDelConfig {
+            // What acknowledgements permit takes the station's airtime as its other packets do.
+            charge_acknowledged: true,
+            ..queues::fq_codel(queue, codel)
+        },
         l4s: queues::l4s(l4s, queue),
         ..ProxyConfig::default()
     }

@@ -108,7 +108,7 @@ impl Tariff {
         })
     }
 
-    /// The cost of a packet of `bytes` that permits so many, in units.
+    /// The cost of a packet of `bytes` that permits its receiver to send `permitted_bytes`, in units.
     fn cost(self, bytes: u32, permitted_bytes: u32) -> u128 {
         let permitted_bytes = if self.counts_permitted {
             permitted_bytes
@@ -154,6 +154,8 @@ pub struct Pacer {
     remainder: u64,
     /// See [`Pacer::expect_permitted`].
     permitted_bytes: f64,
+    /// How long what the last packet permitted takes to be paid for, if any did.
+    permitted_for: Duration,
 }
 
 impl Pacer {
@@ -166,12 +168,13 @@ impl Pacer {
             paid_at: Time::ZERO,
             remainder: 0,
             permitted_bytes: 0.0,
+            permitted_for: Duration::ZERO,
         }
     }
 
-    /// Expects that packets permit the station to send so many bytes each on average, from the next grant
-    /// on. A packet then costs what it permits as well, and the rate is that of packets which permit as
-    /// much as expected. Zero, or what is not a number, charges nothing for it.
+    /// Expects that a packet permits the station to send `bytes_per_packet` bytes on average, from the next
+    /// grant on. A packet then costs what it permits as well, and the rate is that of packets which permit
+    /// as much as expected. With zero, or with a value that is not finite, what packets permit costs nothing.
     pub fn expect_permitted(&mut self, bytes_per_packet: f64) {
         self.permitted_bytes = if bytes_per_packet.is_finite() {
             bytes_per_packet.max(0.0)
@@ -204,6 +207,7 @@ impl Pacer {
         }
         self.convert_debt(now, mode);
         self.mode = mode;
+        self.permitted_for = Duration::ZERO;
     }
 
     /// Releases everything at once from now on.
@@ -241,12 +245,16 @@ impl Pacer {
     }
 
     /// When a packet of a sparse flow may be released: one packet of the controller's size sooner
-    /// than [`Pacer::next_release`]. It is charged like all others, so that the rate holds.
+    /// than [`Pacer::next_release`], and not later for what an acknowledgement before it permits. It is
+    /// charged like all others, so that the rate holds.
     #[must_use]
     pub fn next_release_ahead(&self) -> Option<Time> {
         let release = self.next_release()?;
         let ahead_ns = match self.mode {
-            Mode::Paced(tariff) => tariff.interval_ns,
+            Mode::Paced(tariff) => {
+                let permitted_ns = u64::try_from(self.permitted_for.as_nanos()).unwrap_or(u64::MAX);
+                tariff.interval_ns.saturating_add(permitted_ns)
+            }
             Mode::Unshaped | Mode::Stopped => 0,
         };
         Some(Time::from_nanos(
@@ -259,7 +267,7 @@ impl Pacer {
         self.charge_permitting(now, bytes, 0);
     }
 
-    /// Charges a packet of `bytes` that leaves now and permits the station to send so many.
+    /// Charges a packet of `bytes` that leaves now and permits the station to send `permitted_bytes`.
     pub fn charge_permitting(&mut self, now: Time, bytes: u32, permitted_bytes: u32) {
         let Mode::Paced(tariff) = self.mode else {
             return;
@@ -273,6 +281,10 @@ impl Pacer {
         // At most 2^65 · 2^30 + 2^64, below 2^128.
         let owed = tariff.cost(bytes, permitted_bytes) * NANOS + u128::from(self.remainder);
         let per_second = u128::from(tariff.per_second);
+        if permitted_bytes > 0 && tariff.counts_permitted {
+            let ns = u128::from(u64::from(permitted_bytes) * UNITS_PER_BYTE) * NANOS / per_second;
+            self.permitted_for = Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX));
+        }
         let ns = u64::try_from(owed / per_second).unwrap_or(u64::MAX);
         self.paid_at = self.paid_at.saturating_add(Duration::from_nanos(ns));
         // The remainder is below `per_second`, which fits 64 bits.

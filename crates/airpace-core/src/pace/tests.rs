@@ -244,3 +244,24 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_sparse_flow_does_not_wait_for_what_an_acknowledgement_permits() {
+    let config = PaceConfig {
+        burst: Duration::ZERO,
+        burst_packets: 1,
+        ..PaceConfig::default()
+    };
+    let mut pacer = Pacer::new(config);
+    pacer.expect_permitted(1_500.0);
+    pacer.grant(Time::ZERO, &grant(1_000.0, 1_500.0), None);
+    pacer.charge_permitting(Time::ZERO, 52, 60_000);
+    let after = |at: Option<Time>| at.expect("it is paced").as_nanos() / 1_000_000;
+    assert_eq!(after(pacer.next_release()), 20);
+    assert_eq!(after(pacer.next_release_ahead()), 0);
+    // What the sparse packets cost is paid for.
+    (0..3).for_each(|_| pacer.charge(Time::ZERO, 1_500));
+    assert_eq!(after(pacer.next_release_ahead()), 0);
+    (0..3).for_each(|_| pacer.charge(Time::ZERO, 1_500));
+    assert_eq!(after(pacer.next_release_ahead()), 2);
+}

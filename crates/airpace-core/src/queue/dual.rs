@@ -185,7 +185,7 @@ impl<P: Packet> DualQueue<P> {
             Some(queue) => Served {
                 queue,
                 is_new: false,
-                permitted_bytes: 0,
+                acknowledged_bytes: 0,
             },
             None => self.classic.last_served(),
         }

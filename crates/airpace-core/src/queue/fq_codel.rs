@@ -16,6 +16,9 @@ const MIN_QUANTUM: u32 = 256;
 /// Most bytes that one acknowledgement is taken to acknowledge: receivers that merge segments (GRO) or
 /// thin their acknowledgements cover up to 64 KiB with one.
 const MOST_ACKNOWLEDGED: u32 = 1 << 16;
+/// A number that is ahead of the last one by more than this is that of another connection in the same queue.
+/// Most send windows are smaller.
+const SAME_CONNECTION: u32 = 1 << 24;
 
 /// When an empty queue of [`FqCoDel`] leaves the lists. Displayed, parsed and listed (`strum`) in
 /// kebab case.
@@ -127,8 +130,9 @@ pub struct Served {
     /// Whether it was one of the new queues, which have precedence: its flow was idle before, and
     /// has not used up its quantum.
     pub is_new: bool,
-    /// Bytes that the packet acknowledges for the first time, if acknowledgements are charged.
-    pub permitted_bytes: u32,
+    /// Bytes that the packet acknowledges for the first time, if acknowledgements are charged; 0 for one
+    /// of the low-latency queue of a [`DualQueue`](super::DualQueue), which is not charged.
+    pub acknowledged_bytes: u32,
 }
 
 /// One queue: the packets of the flows that hash to it.
@@ -141,20 +145,25 @@ struct Flow {
 }
 
 impl Flow {
-    /// Bytes that an acknowledgement which is sent acknowledges for the first time. Where several
-    /// connections share the queue, numbers jump; such a jump counts nothing.
+    /// Bytes that an acknowledgement which is sent acknowledges for the first time, at most
+    /// [`MOST_ACKNOWLEDGED`]: the next one after others were dropped acknowledges what they did as well. A
+    /// number of another connection in the same queue acknowledges nothing.
     fn acknowledge(&mut self, number: u32) -> u32 {
         let Some(before) = self.acknowledged else {
             self.acknowledged = Some(number);
             return 0;
         };
-        let bytes = number.wrapping_sub(before);
-        // A number below the last one is that of a segment which was overtaken.
-        if bytes > u32::MAX / 2 && before.wrapping_sub(number) <= MOST_ACKNOWLEDGED {
+        let (ahead, behind) = (number.wrapping_sub(before), before.wrapping_sub(number));
+        // The acknowledgement has been overtaken.
+        if behind <= SAME_CONNECTION {
             return 0;
         }
         self.acknowledged = Some(number);
-        if bytes <= MOST_ACKNOWLEDGED { bytes } else { 0 }
+        if ahead <= SAME_CONNECTION {
+            ahead.min(MOST_ACKNOWLEDGED)
+        } else {
+            0
+        }
     }
 }
 
@@ -267,13 +276,13 @@ impl<P: Packet> FqCoDel<P> {
             let is_new = self.lists.serves_new();
             match self.dequeue_from(index, now) {
                 Some((packet, sojourn)) => {
-                    let permitted_bytes = self.permitted_bytes(index, &packet);
+                    let acknowledged_bytes = self.acknowledged_bytes(index, &packet);
                     self.turns
-                        .charge(index, packet.bytes().saturating_add(permitted_bytes));
+                        .charge(index, packet.bytes().saturating_add(acknowledged_bytes));
                     self.served = Served {
                         queue: index,
                         is_new,
-                        permitted_bytes,
+                        acknowledged_bytes,
                     };
                     return Some((packet, sojourn));
                 }
@@ -288,8 +297,8 @@ impl<P: Packet> FqCoDel<P> {
         None
     }
 
-    /// Bytes that a packet from queue `index` permits its receiver to send, as far as they are charged.
-    fn permitted_bytes(&mut self, index: u32, packet: &P) -> u32 {
+    /// Bytes that a packet from queue `index` acknowledges for the first time, as far as they are charged.
+    fn acknowledged_bytes(&mut self, index: u32, packet: &P) -> u32 {
         if !self.config.charge_acknowledged {
             return 0;
         }

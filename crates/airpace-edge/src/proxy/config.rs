@@ -71,6 +71,8 @@ impl Default for ProxyConfig {
             pace,
             queue: FqCoDelConfig {
                 codel: CoDelConfig::paced(),
+                // What acknowledgements permit takes the station's airtime as its other packets do.
+                charge_acknowledged: true,
                 ..FqCoDelConfig::default()
             },
             l4s: Some(L4sConfig::default()),

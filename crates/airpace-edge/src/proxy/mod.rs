@@ -50,6 +50,7 @@ use airpace_units::{StationId, Time};
 use bursts::Bursts;
 use core::time::Duration;
 use interactive::AirtimeBudget;
+use permitted::Permitted;
 use station::PacedStation;
 use std::collections::VecDeque;
 use turns::Turns;
@@ -232,6 +233,7 @@ impl<P: Packet> Proxy<P> {
         paced.known_to_wait = false;
         if connected {
             paced.account = Account::new(now);
+            paced.permitted = Permitted::default();
             paced.ledger = Ledger::default();
             paced.rejected = RejectedReports::default();
             // What its first slot records begins now, not when the clock did.

@@ -96,7 +96,7 @@ impl<P: Packet> Proxy<P> {
             .and_then(|last| report.slot.checked_sub(last))
             .unwrap_or(1);
         report.sender = station.account.close(now, report.length, slots);
-        station.permitted.close_slot();
+        station.permitted.close_slot(report.sender.uplink_bytes);
         // The pacer's debt stands for packets that would wait. But where frames come further apart than
         // packets wait at the access point, it is the sender that lets them wait.
         if station.dry_run && is_waiting_for_sender(&report) {

@@ -123,8 +123,8 @@ impl<P: Packet> Proxy<P> {
                 None if self.config.keeps_category => packet.category(),
                 None => AccessCategory::BestEffort,
             };
-            let permitted_bytes = paced.queue.last_served().permitted_bytes;
-            paced.charge(due, bytes, permitted_bytes, Some(sojourn));
+            let acknowledged_bytes = paced.queue.last_served().acknowledged_bytes;
+            paced.charge(due, bytes, acknowledged_bytes, Some(sojourn));
             paced.count(bytes, held, category);
             Output::Packet {
                 station,

@@ -8,7 +8,7 @@ use super::{Event, Mode, ProxyConfig, RejectedReports, StationConfig, mode};
 use airpace_core::pace::{Account, Pacer};
 use airpace_core::packet::Packet;
 use airpace_core::phy::AccessCategory;
-use airpace_core::queue::{CoDelConfig, DualQueue, FqCoDelConfig};
+use airpace_core::queue::{CoDelConfig, DualQueue};
 use airpace_core::report::claims::Ledger;
 use airpace_core::report::{Allocation, Sensor, SlotReport};
 use airpace_units::{BitRate, StationId, Time};
@@ -144,14 +144,9 @@ impl<P: Packet> PacedStation<P> {
         config: &ProxyConfig,
         hash_key: [u8; 16],
     ) -> Self {
-        // What acknowledgements permit takes the station's airtime as its other packets do.
-        let queue = FqCoDelConfig {
-            charge_acknowledged: true,
-            ..config.queue
-        };
         Self {
             id,
-            queue: DualQueue::new(queue, config.l4s, hash_key),
+            queue: DualQueue::new(config.queue, config.l4s, hash_key),
             pacer: Pacer::new(config.pace),
             mode: Mode::Away,
             connected: false,
@@ -316,7 +311,7 @@ impl<P: Packet> PacedStation<P> {
         let mut report = SlotReport::silent(self.id, slot);
         report.sensor = Sensor::None;
         report.sender = self.account.close(now, slot, slots);
-        self.permitted.close_slot();
+        self.permitted.close_slot(report.sender.uplink_bytes);
         report.sender.marked = self.was_marked();
         report.sender.bypassed = self.is_exempt;
         Some(report)
@@ -349,9 +344,10 @@ impl<P: Packet> PacedStation<P> {
         &mut self,
         due: Time,
         bytes: u32,
-        permitted_bytes: u32,
+        acknowledged_bytes: u32,
         sojourn: Option<Duration>,
     ) {
+        let permitted_bytes = self.permitted.charge(acknowledged_bytes);
         // In a dry run the packets that would wait are gone: the pacer's debt stands for them, and
         // a queue would have dropped what waits for longer than this.
         let owes_much = self
@@ -361,7 +357,6 @@ impl<P: Packet> PacedStation<P> {
         if !(self.dry_run && owes_much) {
             self.pacer.charge_permitting(due, bytes, permitted_bytes);
         }
-        self.permitted.count(permitted_bytes);
         self.slot.on_sent(bytes, sojourn);
     }
 

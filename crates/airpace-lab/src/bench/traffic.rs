@@ -1,7 +1,6 @@
 //! The in-line box before stations that do more than download over TCP: uploads, alone or beside a
-//! download to the same station, and UDP that nothing
-//! answers. With nothing on the stations nobody sees such frames, and the downloads beside them may not
-//! pay for it.
+//! download to the same station, and UDP that nothing answers. With nothing on the stations nobody
+//! sees such frames, and the downloads beside them may not pay for it.
 
 use crate::demo::{ArmKind, Traffic};
 use crate::results::{ArmResult, DemoSummary};

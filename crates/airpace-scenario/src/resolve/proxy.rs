@@ -135,6 +135,7 @@ fn resolve_proxy(
             ecn: proxy.ecn,
             ..codel
         },
+        charge_acknowledged: true,
         ..FqCoDelConfig::default()
     };
     Ok(ProxyConfig {

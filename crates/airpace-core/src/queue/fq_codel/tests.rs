@@ -293,25 +293,32 @@ fn an_upload_has_the_share_of_a_download_if_its_acknowledgements_are_charged() {
 }
 
 #[test]
-fn acknowledgement_numbers_that_jump_or_return_permit_nothing() {
+fn acknowledgement_numbers_that_return_or_are_of_another_connection_acknowledge_nothing() {
     let mut queue = queue(FqCoDelConfig {
         charge_acknowledged: true,
         ..FqCoDelConfig::default()
     });
-    let mut permitted = |number| {
+    let mut acknowledged = |number| {
         let ack = TestPacket {
             acknowledges: Some(number),
             ..packet(1, 0, 52)
         };
         queue.enqueue(Time::ZERO, ack);
         queue.dequeue(Time::ZERO).unwrap();
-        queue.last_served().permitted_bytes
+        queue.last_served().acknowledged_bytes
     };
-    assert_eq!(permitted(5_000), 0, "the first one");
-    assert_eq!(permitted(7_000), 2_000);
-    assert_eq!(permitted(7_000), 0, "a duplicate");
-    assert_eq!(permitted(6_000), 0, "one that was overtaken");
-    assert_eq!(permitted(8_000), 1_000);
-    assert_eq!(permitted(900_000_000), 0, "another connection");
-    assert_eq!(permitted(900_001_448), 1_448);
+    assert_eq!(acknowledged(5_000), 0, "the first one");
+    assert_eq!(acknowledged(7_000), 2_000);
+    assert_eq!(acknowledged(7_000), 0, "a duplicate");
+    assert_eq!(acknowledged(6_000), 0, "one that was overtaken");
+    assert_eq!(acknowledged(8_000), 1_000);
+    assert_eq!(acknowledged(900_000_000), 0, "another connection");
+    assert_eq!(acknowledged(900_001_448), 1_448);
+    assert_eq!(
+        acknowledged(900_067_000),
+        1 << 16,
+        "several, of which others were dropped"
+    );
+    assert_eq!(acknowledged(u32::MAX - 447), 0, "another connection");
+    assert_eq!(acknowledged(1_000), 1_448, "across the end of the numbers");
 }

@@ -21,7 +21,8 @@ const FEWEST_BURSTS: f64 = 10.0;
 /// Smallest share of TCP segments among the packets, below which too many frames carry nothing that
 /// is acknowledged by TCP.
 const LEAST_TCP: f64 = 0.6;
-/// Segments per burst from which on few frames hold acknowledgements for an upload alone.
+/// Segments per burst from which on few frames hold acknowledgements for an upload alone: with so many that
+/// are mixed at random, one frame in e⁴ = 55.
 const SHARED_SEGMENTS: f64 = 4.0;
 /// Smallest share of segments handed over that acknowledgements account for.
 const LEAST_ACKNOWLEDGED: f64 = 0.7;

@@ -67,8 +67,8 @@ pub struct UplinkAck {
     pub timestamps: Option<Timestamps>,
     /// The highest sequence number that it acknowledges selectively, if any.
     pub sack_edge: Option<u32>,
-    /// How much had come from the station before, in all, in bytes modulo 2³². Without it, what the station
-    /// uploads in the same frame is not known.
+    /// How much had come from the station before, in all, in bytes modulo 2³², with or without Ethernet
+    /// headers. Without it, what the station uploads in the same frame is not known.
     pub before_bytes: Option<u32>,
 }
 

@@ -14,9 +14,13 @@ use core::time::Duration;
 
 /// Bytes of the IP and TCP headers of a segment with timestamps, which are not acknowledged.
 const HEADER_BYTES: u64 = 52;
-/// Bytes of an acknowledgement with timestamps and two selective blocks in IPv6 (RFC 8200, 40; RFC 9293, 20;
-/// RFC 7323, 12; RFC 2018, 20): the most that a plain upload's share of a burst is underestimated by.
-const ACK_BYTES: u32 = 92;
+/// Bytes of the longest usual acknowledgement: in Ethernet (14) and IPv6 (RFC 8200, 40), with timestamps and two
+/// selective blocks (RFC 9293, 20; RFC 7323, 12; RFC 2018, 20). Shorter ones hide at most half a segment of an
+/// upload per fourteen.
+const ACK_BYTES: u32 = 106;
+/// Most bytes that a burst uploads: the longest A-MPDU of 802.11ax is 6.5 MB (IEEE 802.11ax-2021, table 9-25). More
+/// means that the count of bytes began anew.
+const BURST_MOST: u32 = 6_500_631;
 
 /// A slot as the sensor sees it.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +71,11 @@ impl Burst {
             return 0;
         };
         let acks = self.acks.saturating_mul(ACK_BYTES);
-        bytes.wrapping_sub(began).saturating_sub(acks) / SEGMENT_BYTES
+        let burst = bytes.wrapping_sub(began);
+        if burst > BURST_MOST {
+            return 0;
+        }
+        burst.saturating_sub(acks) / SEGMENT_BYTES
     }
 }
 
@@ -130,6 +138,7 @@ impl StationBursts {
     pub(super) fn on_downlink(&mut self, now: Time, packet: &DownlinkPacket) {
         self.observed.packets += 1.0;
         let Some(segment) = packet.tcp else { return };
+        // SYN, FIN and RST are too few to matter.
         if segment.payload == 0 {
             self.observed.bare_acks += 1.0;
             return;
@@ -180,27 +189,29 @@ impl StationBursts {
             self.uploads.add(since, uploaded);
         }
         if let Some(answered) = burst.answered.filter(|_| !burst.with_others) {
-            // The frame is on the air from the later of two events on: the last packet has come to the
-            // access point, and another station has answered the frame before.
-            // The answer comes with what the station uploads in the same frame: its time is taken off. As long
-            // as it is not known, such a segment is taken to last as long as one that is answered.
-            let (upload, segments) = match self.uploads.time_of(uploaded) {
-                Some(upload) => (upload, burst.segments),
-                None => (Duration::ZERO, burst.segments.saturating_add(uploaded)),
-            };
-            let since = |began| answered.saturating_since(began).saturating_sub(upload);
-            let since_sent = since(burst.sent);
-            self.path.add(answered, since_sent, segments);
+            let both = burst.segments.saturating_add(uploaded);
+            // The least times count for the way, so none may be too short because too much was taken off.
+            let whole = answered.saturating_since(burst.sent);
+            self.path.add(answered, whole, both);
             let way = if self.is_beside_upload {
                 self.path.delay()
             } else {
                 Duration::ZERO
             };
-            let since_arrival = since_sent.saturating_sub(way);
-            let transit = match burst.others {
-                Some(others) => since_arrival.min(since(others)),
+            // The answer comes with what the station uploads in the same frame: its time is taken off. As long
+            // as it is not known, such a segment is taken to last as long as one that is answered.
+            let (upload, segments) = match self.uploads.time_of(uploaded) {
+                Some(upload) => (upload, burst.segments),
+                None => (Duration::ZERO, both),
+            };
+            // The frame is on the air from the later of two events on: the last packet has come to the
+            // access point, and another station has answered the frame before.
+            let since_arrival = whole.saturating_sub(way);
+            let since = match burst.others {
+                Some(others) => since_arrival.min(answered.saturating_since(others)),
                 None => since_arrival,
             };
+            let transit = since.saturating_sub(upload);
             self.transits.add(transit, segments);
         }
         self.burst = Burst {

@@ -125,7 +125,8 @@ fn a_station_without_tcp_is_unusable() {
 fn both_ways(uploaded: u32, lone: u32) -> SlotReport {
     const LEVEL: u32 = 20;
     let mut sensor = AckBurst::new();
-    let (mut now_us, mut bytes, mut report) = (1_000_u64, 0_u32, None);
+    // The count of bytes wraps around.
+    let (mut now_us, mut bytes, mut report) = (1_000_u64, u32::MAX - 500_000, None);
     for frame in 0..2_000_u32 {
         let handed_over = Time::from_micros(now_us);
         for number in 0..LEVEL {

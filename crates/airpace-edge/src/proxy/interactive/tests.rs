@@ -19,7 +19,7 @@ fn new(queue: u32) -> Served {
     Served {
         queue,
         is_new: true,
-        permitted_bytes: 0,
+        acknowledged_bytes: 0,
     }
 }
 
@@ -93,7 +93,7 @@ fn a_backlogged_flow_has_no_priority() {
     let served = Served {
         queue: 3,
         is_new: false,
-        permitted_bytes: 0,
+        acknowledged_bytes: 0,
     };
     assert_eq!(lane().category(ms(1), served, 84, &WAY), None);
 }
@@ -161,7 +161,7 @@ fn a_flow_gets_priority_only_after_its_last_packet_has_left_the_access_point() {
     let old = Served {
         queue: 3,
         is_new: false,
-        permitted_bytes: 0,
+        acknowledged_bytes: 0,
     };
     assert_eq!(lane.category(ms(100), old, 84, &WAY), None);
     // Four rounds of 2 ms are less than the least time. Each of these begins it anew.
