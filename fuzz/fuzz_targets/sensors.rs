@@ -216,6 +216,7 @@ impl InlineBox {
             } else {
                 Some(input.arbitrary()?)
             },
+            before_bytes: input.arbitrary()?,
         })
     }
 
