@@ -219,6 +219,7 @@ impl Load<'_> {
         }
     }
 
+    /// Starts what `traffic` sends one way.
     fn start_transfer<'s, 'e: 's>(
         &'e self,
         scope: &'s Scope<'s, 'e>,
@@ -226,21 +227,20 @@ impl Load<'_> {
         traffic: Traffic,
         timing: &'s Timing,
     ) -> Transfer<'s> {
-        let Timing {
-            start,
-            stop,
-            servers_stop,
-        } = timing;
-        let start = *start;
         let receiver = in_namespace(scope, to, move || match traffic {
             Traffic::Datagrams { .. } => {
-                Ok(cbr::receive(&cbr::listen(sink)?, start, servers_stop)?.bins)
+                let socket = cbr::listen(sink)?;
+                Ok(cbr::receive(&socket, timing.start, &timing.servers_stop)?.bins)
             }
-            _ => Receiver::bind(sink)?.run(start, servers_stop),
+            Traffic::Download | Traffic::Upload | Traffic::BothWays => {
+                Receiver::bind(sink)?.run(timing.start, &timing.servers_stop)
+            }
         });
         let sender = in_namespace(scope, from, move || match traffic {
-            Traffic::Datagrams { bps } => self.send_datagrams(sink, bps, stop),
-            _ => self.send(sink, stop),
+            Traffic::Datagrams { bps } => self.send_datagrams(sink, bps, &timing.stop),
+            Traffic::Download | Traffic::Upload | Traffic::BothWays => {
+                self.send(sink, &timing.stop)
+            }
         });
         Transfer { receiver, sender }
     }

@@ -5,8 +5,7 @@ use airpace_api::config::{ControlConfig, LawChoice, QueueConfig};
 use airpace_config::quantity::Rate;
 use airpace_core::control::{Goal, LawConfig};
 use airpace_core::pace::PaceConfig;
-use airpace_core::queue::CoDelConfig;
-use airpace_core::queue::FqCoDelConfig;
+use airpace_core::queue::{CoDelConfig, FqCoDelConfig};
 use airpace_edge::proxy::{Pacing, ProxyConfig, StartRate};
 use airpace_units::BitRate;
 

@@ -154,8 +154,8 @@ pub struct Pacer {
     remainder: u64,
     /// See [`Pacer::expect_permitted`].
     permitted_bytes: f64,
-    /// How long what the last packet permitted takes to be paid for, if any did.
-    permitted_for: Duration,
+    /// Nanoseconds in which what the last acknowledgement permitted is paid for.
+    permitted_ns: u64,
 }
 
 impl Pacer {
@@ -168,7 +168,7 @@ impl Pacer {
             paid_at: Time::ZERO,
             remainder: 0,
             permitted_bytes: 0.0,
-            permitted_for: Duration::ZERO,
+            permitted_ns: 0,
         }
     }
 
@@ -207,7 +207,7 @@ impl Pacer {
         }
         self.convert_debt(now, mode);
         self.mode = mode;
-        self.permitted_for = Duration::ZERO;
+        self.permitted_ns = 0;
     }
 
     /// Releases everything at once from now on.
@@ -251,10 +251,7 @@ impl Pacer {
     pub fn next_release_ahead(&self) -> Option<Time> {
         let release = self.next_release()?;
         let ahead_ns = match self.mode {
-            Mode::Paced(tariff) => {
-                let permitted_ns = u64::try_from(self.permitted_for.as_nanos()).unwrap_or(u64::MAX);
-                tariff.interval_ns.saturating_add(permitted_ns)
-            }
+            Mode::Paced(tariff) => tariff.interval_ns.saturating_add(self.permitted_ns),
             Mode::Unshaped | Mode::Stopped => 0,
         };
         Some(Time::from_nanos(
@@ -283,7 +280,7 @@ impl Pacer {
         let per_second = u128::from(tariff.per_second);
         if permitted_bytes > 0 && tariff.counts_permitted {
             let ns = u128::from(u64::from(permitted_bytes) * UNITS_PER_BYTE) * NANOS / per_second;
-            self.permitted_for = Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX));
+            self.permitted_ns = u64::try_from(ns).unwrap_or(u64::MAX);
         }
         let ns = u64::try_from(owed / per_second).unwrap_or(u64::MAX);
         self.paid_at = self.paid_at.saturating_add(Duration::from_nanos(ns));

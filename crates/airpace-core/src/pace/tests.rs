@@ -145,12 +145,7 @@ fn allocations_with_nan_are_ignored() {
 
 #[test]
 fn what_packets_permit_is_paid_for_and_the_rate_is_that_of_the_usual_packet() {
-    let config = PaceConfig {
-        burst: Duration::ZERO,
-        burst_packets: 1,
-        ..PaceConfig::default()
-    };
-    let mut pacer = Pacer::new(config);
+    let mut pacer = Pacer::new(exact());
     // Every other packet permits as much as three of them have.
     pacer.expect_permitted(2_250.0);
     pacer.grant(Time::ZERO, &grant(1_000.0, 1_500.0), None);
@@ -247,12 +242,7 @@ proptest! {
 
 #[test]
 fn a_sparse_flow_does_not_wait_for_what_an_acknowledgement_permits() {
-    let config = PaceConfig {
-        burst: Duration::ZERO,
-        burst_packets: 1,
-        ..PaceConfig::default()
-    };
-    let mut pacer = Pacer::new(config);
+    let mut pacer = Pacer::new(exact());
     pacer.expect_permitted(1_500.0);
     pacer.grant(Time::ZERO, &grant(1_000.0, 1_500.0), None);
     pacer.charge_permitting(Time::ZERO, 52, 60_000);

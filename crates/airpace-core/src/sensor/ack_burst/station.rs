@@ -15,8 +15,8 @@ use core::time::Duration;
 /// Bytes of the IP and TCP headers of a segment with timestamps, which are not acknowledged.
 const HEADER_BYTES: u64 = 52;
 /// Bytes of the longest usual acknowledgement: in Ethernet (14) and IPv6 (RFC 8200, 40), with timestamps and two
-/// selective blocks (RFC 9293, 20; RFC 7323, 12; RFC 2018, 20). Shorter ones hide at most half a segment of an
-/// upload per fourteen.
+/// selective blocks (RFC 9293, 20; RFC 7323, 12; RFC 2018, 20). Where they are shorter, fourteen of them hide half
+/// a segment of an upload.
 const ACK_BYTES: u32 = 106;
 /// Most bytes that a burst uploads: the longest A-MPDU of 802.11ax is 6.5 MB (IEEE 802.11ax-2021, table 9-25). More
 /// means that the count of bytes began anew.
@@ -59,23 +59,25 @@ struct Burst {
     segments: u32,
     /// Acknowledgements in it, whether of anything new or not.
     acks: u32,
-    /// What had come from the station before, in bytes, and how long before this burst that of any station
-    /// began which came before.
-    began: Option<(u32, Option<Duration>)>,
+    /// Bytes that had come from the station before it.
+    before_bytes: Option<u32>,
+    /// How long before it the latest burst of any station began.
+    since_latest: Option<Duration>,
 }
 
 impl Burst {
-    /// Segments that the station uploads in it; `bytes` is what has come from the station until its end.
-    fn uploaded_segments(&self, bytes: Option<u32>) -> u32 {
-        let Some((bytes, (began, _))) = bytes.zip(self.began) else {
+    /// Segments that the station uploads in it; `until_bytes` had come from the station at its end. 0 if
+    /// that is not known.
+    fn uploaded_segments(&self, until_bytes: Option<u32>) -> u32 {
+        let Some((until, before)) = until_bytes.zip(self.before_bytes) else {
             return 0;
         };
-        let acks = self.acks.saturating_mul(ACK_BYTES);
-        let burst = bytes.wrapping_sub(began);
-        if burst > BURST_MOST {
+        let bytes = until.wrapping_sub(before);
+        if bytes > BURST_MOST {
             return 0;
         }
-        burst.saturating_sub(acks) / SEGMENT_BYTES
+        let acks = self.acks.saturating_mul(ACK_BYTES);
+        bytes.saturating_sub(acks) / SEGMENT_BYTES
     }
 }
 
@@ -161,8 +163,8 @@ impl StationBursts {
         let begins = gap.is_none_or(|gap| self.gap.separates(gap));
         if begins {
             self.end_burst(before_bytes);
-            let since = latest.map(|latest| now.saturating_since(latest));
-            self.burst.began = before_bytes.map(|bytes| (bytes, since));
+            self.burst.before_bytes = before_bytes;
+            self.burst.since_latest = latest.map(|latest| now.saturating_since(latest));
         }
         self.burst.last = Some(now);
         begins
@@ -180,12 +182,12 @@ impl StationBursts {
         self.burst.with_others = true;
     }
 
-    /// Ends the burst that runs, before which and with which `bytes` have come from the station.
-    fn end_burst(&mut self, bytes: Option<u32>) {
+    /// Ends the burst that runs; `until_bytes` have come from the station with it and before.
+    fn end_burst(&mut self, until_bytes: Option<u32>) {
         let burst = self.burst;
-        let uploaded = burst.uploaded_segments(bytes);
+        let uploaded = burst.uploaded_segments(until_bytes);
         // Before a burst that answers something there may have been a frame to the station.
-        if let Some((_, Some(since))) = burst.began.filter(|_| burst.segments == 0) {
+        if let Some(since) = burst.since_latest.filter(|_| burst.segments == 0) {
             self.uploads.add(since, uploaded);
         }
         if let Some(answered) = burst.answered.filter(|_| !burst.with_others) {

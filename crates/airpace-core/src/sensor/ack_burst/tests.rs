@@ -120,10 +120,15 @@ fn a_station_without_tcp_is_unusable() {
 }
 
 /// A station that downloads `LEVEL` segments per frame of the access point and answers each frame together
-/// with `uploaded` segments of its own, at 390 Mbit/s both ways; between its segments come as many
-/// acknowledgements for the upload. Every `lone` rounds it uploads without an answer before. Returns the report of the last slot.
+/// with `uploaded` segments of its own, at 390 Mbit/s both ways. As many acknowledgements for the upload come
+/// between the segments to it. Every `lone` frames it also uploads in a frame that answers nothing, unless
+/// `lone` is 0. Returns the report of the last slot.
 fn both_ways(uploaded: u32, lone: u32) -> SlotReport {
     const LEVEL: u32 = 20;
+    let upload = |sensor: &mut AckBurst, at_us: u64, bytes: &mut u32| {
+        sensor.on_uplink_other(Time::from_micros(at_us), STATION, Some(*bytes));
+        *bytes = bytes.wrapping_add(1_500 * uploaded);
+    };
     let mut sensor = AckBurst::new();
     // The count of bytes wraps around.
     let (mut now_us, mut bytes, mut report) = (1_000_u64, u32::MAX - 500_000, None);
@@ -142,13 +147,9 @@ fn both_ways(uploaded: u32, lone: u32) -> SlotReport {
             sensor.on_downlink(handed_over, STATION, &tcp(1, sequence, 1_448));
             sensor.on_downlink(handed_over, STATION, &tcp(2, 1, 0));
         }
-        let mut upload = |at: Time, bytes: &mut u32| {
-            sensor.on_uplink_other(at, STATION, Some(*bytes));
-            *bytes = bytes.wrapping_add(1_500 * uploaded);
-        };
         now_us += 310 + 32 * u64::from(LEVEL + uploaded);
         if uploaded > 0 {
-            upload(Time::from_micros(now_us), &mut bytes);
+            upload(&mut sensor, now_us, &mut bytes);
         }
         for pair in 1..=LEVEL / 2 {
             let ack = UplinkAck {
@@ -167,8 +168,7 @@ fn both_ways(uploaded: u32, lone: u32) -> SlotReport {
         }
         if uploaded > 0 && lone > 0 && frame % lone == 0 {
             now_us += 310 + 32 * u64::from(uploaded);
-            sensor.on_uplink_other(Time::from_micros(now_us), STATION, Some(bytes));
-            bytes = bytes.wrapping_add(1_500 * uploaded);
+            upload(&mut sensor, now_us, &mut bytes);
         }
         if frame % 60 == 59 {
             report = Some(sensor.close_slot(Time::from_micros(now_us), STATION));
