@@ -108,8 +108,9 @@ fn beside_agents_no_station_pays_for_having_none() {
 #[test]
 fn each_of_many_stations_has_what_agents_give() {
     // Each has few frames per slot. The law once decided on the first report alone, and took its station
-    // for the only one. And one late answer made a station look slow for seconds.
-    for (stations, mcs, floor) in [(13, 7, 0.9), (30, 9, 0.85)] {
+    // for the only one. And one late answer made a station look slow for seconds. In ten seconds the
+    // least of thirty has 0.88 to 0.96 in single runs, so it is the mean over three that is judged.
+    for (stations, mcs) in [(13, 7), (30, 9)] {
         let settings = [
             &format!("node.station.count={stations}")[..],
             &format!("node.station.rate=\"mcs {mcs}\""),
@@ -117,11 +118,17 @@ fn each_of_many_stations_has_what_agents_give() {
             "duration=10 s",
         ];
         let downloads = "[[flow]]\nkind = \"tcp\"\n";
-        let run = |proxy| figures(&summary(downloads, proxy, &settings)).0;
+        let run = |proxy| {
+            over_seeds(3, |seed| {
+                let settings = [&settings[..], &[seed]].concat();
+                figures(&summary(downloads, proxy, &settings))
+            })
+            .0
+        };
         let (agents, observed) = (run(AGENTS), run("reports = \"observed\""));
         for (observed_mbps, agents_mbps) in observed.iter().zip(&agents) {
             assert!(
-                observed_mbps >= &(floor * agents_mbps),
+                observed_mbps >= &(0.9 * agents_mbps),
                 "{observed:.1?}, with agents {agents:.1?}"
             );
         }
