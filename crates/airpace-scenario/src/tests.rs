@@ -390,12 +390,14 @@ fn every_scheme_runs_and_its_keys_reach_the_path() {
     let airtime = [
         "node.ap.queue.scheme=airtime",
         "node.ap.queue.slow.below=0 bit/s",
+        "node.ap.queue.codel.mtu=0 B",
         "node.ap.queue.aql=true",
     ];
     let Queues::FlowQueues(queues) = path(&airtime).queues else {
         panic!("airtime has flow queues")
     };
     assert_eq!(queues.slow_below.bps(), 0);
+    assert_eq!([queues.codel.mtu, queues.slow.mtu], [0, 0]);
     assert!(path(&airtime).airtime_limit.is_some());
     assert_ne!(path(&["seed=1"]).key, path(&["seed=2"]).key);
 }

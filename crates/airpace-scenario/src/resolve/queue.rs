@@ -112,12 +112,14 @@ fn change_flow_queues(config: &mut FqMacConfig, queue: &NodeQueue) {
     replace(&mut config.slow_below, below.map(|rate| rate.0));
     replace(&mut config.slow.target, span(*target));
     replace(&mut config.slow.interval, span(*interval));
+    replace(&mut config.slow.mtu, queue.codel.mtu.map(bytes));
     replace(&mut config.hysteresis, span(*hysteresis));
 }
 
 fn change_codel(config: &mut CoDelConfig, codel: &CodelQueue) {
     replace(&mut config.target, span(codel.target));
     replace(&mut config.interval, span(codel.interval));
+    replace(&mut config.mtu, codel.mtu.map(bytes));
 }
 
 fn change_airtime(config: &mut AirtimeConfig, queue: &NodeQueue) {

@@ -357,6 +357,32 @@ fn nothing_is_dropped_below_the_target_or_of_a_single_packet() {
 }
 
 #[test]
+fn a_standing_queue_of_small_packets_is_dropped_from_if_no_bytes_may_stay() {
+    // A ping each 200 ms, and ten of them wait: 840 bytes.
+    let dropped = |mtu| {
+        let config = CoDelConfig {
+            mtu,
+            ..CoDelConfig::default()
+        };
+        let mut queue = CoDelQueue::new(config, Limits::packets(usize::MAX));
+        for number in 0..100 {
+            let ping = TestPacket {
+                bytes: 84,
+                ..packet(number, None)
+            };
+            let now = Time::from_millis(200 * number);
+            queue.enqueue(now, ping);
+            if number >= 10 {
+                queue.dequeue(now);
+            }
+        }
+        queue.counters().dropped()
+    };
+    assert_eq!(dropped(1_514), 0);
+    assert!(dropped(0) > 5, "{}", dropped(0));
+}
+
+#[test]
 fn a_queue_that_returns_soon_is_signalled_at_the_old_rate() {
     let config = CoDelConfig::default();
     let judge = |law: &mut CoDel, ms: u64, sojourn_ms: u64| {
