@@ -8,9 +8,11 @@ mod cell;
 mod draws;
 mod lie;
 
+use crate::control::Aim;
 use cell::{Cell, Harm};
+use core::time::Duration;
 use draws::Draws;
-use lie::Lie;
+use lie::{Lie, TRUTH};
 
 /// Least share of its rate in a cell without a liar that an honest station is to keep.
 const LEAST_SHARE: f64 = 0.9;
@@ -115,7 +117,8 @@ fn attack(seed: u64, cells: u64) -> [Record; 2] {
     records
 }
 
-/// Checks the bars of both kinds of lies.
+/// Checks the bars of both kinds of lies. Of the drawn lies of a thousand cells 1 in 344 and 1 in 116 harm with
+/// seed 7, and 1 in 1,126 and 1 in 140 with seed 11.
 fn check([slow, fast]: &[Record; 2]) {
     assert!(
         100 * slow.drawn_harmed <= slow.drawn,
@@ -134,6 +137,25 @@ fn check([slow, fast]: &[Record; 2]) {
 #[test]
 fn few_lies_cost_honest_stations_a_tenth_of_their_share_or_their_delay() {
     check(&attack(1, 16));
+}
+
+/// A claim that was made in every other slot was never judged.
+#[test]
+fn a_phy_rate_claimed_in_every_other_slot_harms_nobody() {
+    let cell = Cell {
+        mbps: vec![780.0, 29.0, 780.0],
+        aim: Aim::LowLatency,
+        latency: Some(Duration::from_millis(20)),
+    };
+    let lie = Lie {
+        phy: 11.5,
+        longest: Some(310),
+        ramp: 10,
+        alternates: 1,
+        ..TRUTH
+    };
+    let harm = Harm::of(&cell, &cell.reference(), &cell.run(&lie));
+    assert!(harm.degree() <= 1.0, "{harm:?}");
 }
 
 /// At the default aim, lies about anything but a PHY rate above the true one.

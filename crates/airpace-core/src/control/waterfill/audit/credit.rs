@@ -36,6 +36,9 @@ const PROVEN_FORGOTTEN: f64 = 1.005;
 const OPEN_LEAST: f64 = 0.05;
 /// Reports for which a claim is not believed after it was refuted: the first time, and at most.
 const REFUSED_REPORTS: (u16, u16) = (20, 640);
+/// Reports for which no claim is believed after one was withdrawn before it was borne out: about as long as it
+/// takes to judge one.
+const WITHDRAWN_REPORTS: u16 = 10;
 
 /// What is believed of a station's PHY rate. All rates are in bit/s.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -104,6 +107,11 @@ impl Credit {
         // in every other one.
         self.is_mixed = told_bps > CHANGED_FACTOR * self.told_bps && !self.is_mixed;
         self.told_bps = told_bps;
+        let honest_bps = SUSPECT_FACTOR * self.proven_bps;
+        if before_bps > honest_bps && told_bps <= honest_bps {
+            // A claim that comes and goes is never judged.
+            self.refused_reports = self.refused_reports.max(WITHDRAWN_REPORTS);
+        }
         let most_bps = if self.refused_reports > 0 {
             self.refused_reports -= 1;
             self.proven_bps
@@ -332,6 +340,17 @@ mod tests {
             credit.claim(SLOW_BPS, true);
         }
         assert_eq!(credit.claim(FAST_BPS, true), GROWTH * SLOW_BPS);
+    }
+
+    #[test]
+    fn a_claim_that_was_withdrawn_before_it_was_borne_out_is_not_believed_for_a_second() {
+        let mut credit = Credit::new(SLOW_BPS);
+        assert_eq!(credit.claim(FAST_BPS, true), GROWTH * SLOW_BPS);
+        credit.claim(SLOW_BPS, true);
+        for _ in 1..WITHDRAWN_REPORTS {
+            assert!(credit.claim(FAST_BPS, true) <= SLOW_BPS);
+        }
+        assert!(credit.claim(FAST_BPS, true) > 1.4 * SLOW_BPS);
     }
 
     #[test]
