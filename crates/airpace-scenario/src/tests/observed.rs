@@ -136,6 +136,26 @@ fn each_of_many_stations_has_what_agents_give() {
 }
 
 #[test]
+fn equal_slow_stations_have_rounds_as_with_agents() {
+    // With the whole price of delay they had 0.95 of what agents give, in rounds two thirds as long.
+    let downloads = "[[flow]]\nkind = \"tcp\"\n";
+    let settings = ["node.station.rate=\"mcs 4\"", "duration=10 s"];
+    let run = |proxy| {
+        over_seeds(2, |seed| {
+            let settings = [&settings[..], &[seed]].concat();
+            figures(&summary(downloads, proxy, &settings))
+        })
+    };
+    let (agents, agents_ms) = run(AGENTS);
+    let (observed, observed_ms) = run("reports = \"observed\"");
+    assert!(
+        sum(&observed) >= 0.97 * sum(&agents),
+        "{observed:?} {agents:?}"
+    );
+    assert!(observed_ms <= 1.2 * agents_ms, "{observed_ms} {agents_ms}");
+}
+
+#[test]
 fn an_agent_beside_agents_is_refused() {
     let cell = cell(&STATIONS.replace("count = 3", "count = 3\nagent = true"));
     let text = format!("{cell}[[flow]]\nkind = \"tcp\"\n[[proxy]]\nreports = \"air\"\n");
