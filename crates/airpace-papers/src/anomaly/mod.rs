@@ -200,9 +200,8 @@ const RETRIES: &str = "channel.retry_limit=30";
 /// Tests last 30 seconds (§4), and what they print is of all of that time, the start included.
 const FROM_THE_START: &str = "warm_up=\"0 s\"";
 
-/// mac80211 never sets `mtu` in the parameters of its queues' CoDel, which therefore drops as soon as
-/// one more packet waits, and not a packet's worth of bytes. For bulk traffic that is the same. Pings
-/// would otherwise wait until a dozen and more are in the queue.
+/// mac80211 never sets `mtu` in the CoDel parameters of its queues, so they drop as soon as one more packet
+/// waits, however small it is. Bulk traffic does not notice; pings would otherwise wait until a dozen are queued.
 const DROPS_BEHIND_ANY_PACKET: &str = "node.ap.queue.codel.mtu=\"0 B\"";
 
 /// A case with the access point's scheme. All radios have the driver ath9k, and FQ-CoDel is that of

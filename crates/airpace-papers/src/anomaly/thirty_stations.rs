@@ -64,8 +64,8 @@ const OTHERS: [Other; 7] = [
             "node.sparse.rate=\"mcs 5\"",
         ],
     },
-    // The rate and the load with which both printed totals come out. The judged test bed keeps the
-    // paper's way of selecting rates, and with that no load has both.
+    // With this rate and this load both totals are as printed. With rates that Minstrel selects, as in the
+    // paper, no load gives both.
     Other {
         name: "MCS 6 and two neighbours, which give both printed totals",
         settings: &[

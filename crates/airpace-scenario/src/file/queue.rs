@@ -69,8 +69,8 @@ section! {
         target: Option<Span> = optional("5 ms; fq-mac, airtime: 20 ms", "1 us", "10 s"),
         /// Time for which the delay must stay above the target before the first drop.
         interval: Option<Span> = optional("100 ms", "10 us", "4 s"),
-        /// Bytes that may stay behind a packet without a drop, for slow receivers too. mac80211 leaves
-        /// them at 0: its queues drop as soon as one more packet waits.
+        /// Nothing is dropped while this many bytes or fewer stay in the queue; for slow receivers too.
+        /// In mac80211 it is 0: its queues drop as soon as one more packet waits.
         mtu: Option<Size> = optional("1514 B", "0 B", "1 MB"),
     }
 }

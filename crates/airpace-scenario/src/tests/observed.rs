@@ -41,6 +41,14 @@ fn measured_over_seeds(flows: &str, proxy: &str) -> (Vec<f64>, f64) {
     over_seeds(3, |seed| figures(&summary(flows, proxy, &[seed])))
 }
 
+/// The same of a download to each station under these settings: means over so many seeds.
+fn downloads_under(settings: &[&str], proxy: &str, seeds: u32) -> (Vec<f64>, f64) {
+    over_seeds(seeds, |seed| {
+        let settings = [settings, &[seed]].concat();
+        figures(&summary("[[flow]]\nkind = \"tcp\"\n", proxy, &settings))
+    })
+}
+
 fn over_seeds(seeds: u32, run: impl Fn(&str) -> (Vec<f64>, f64)) -> (Vec<f64>, f64) {
     let (mut goodput, mut p95_ms) = (Vec::new(), 0.0);
     for seed in 1..=seeds {
@@ -117,14 +125,7 @@ fn each_of_many_stations_has_what_agents_give() {
             "node.ap.queue.limit=\"2500 packets\"",
             "duration=10 s",
         ];
-        let downloads = "[[flow]]\nkind = \"tcp\"\n";
-        let run = |proxy| {
-            over_seeds(3, |seed| {
-                let settings = [&settings[..], &[seed]].concat();
-                figures(&summary(downloads, proxy, &settings))
-            })
-            .0
-        };
+        let run = |proxy| downloads_under(&settings, proxy, 3).0;
         let (agents, observed) = (run(AGENTS), run("reports = \"observed\""));
         for (observed_mbps, agents_mbps) in observed.iter().zip(&agents) {
             assert!(
@@ -138,16 +139,9 @@ fn each_of_many_stations_has_what_agents_give() {
 #[test]
 fn equal_slow_stations_have_rounds_as_with_agents() {
     // With the whole price of delay they had 0.95 of what agents give, in rounds two thirds as long.
-    let downloads = "[[flow]]\nkind = \"tcp\"\n";
     let settings = ["node.station.rate=\"mcs 4\"", "duration=10 s"];
-    let run = |proxy| {
-        over_seeds(2, |seed| {
-            let settings = [&settings[..], &[seed]].concat();
-            figures(&summary(downloads, proxy, &settings))
-        })
-    };
-    let (agents, agents_ms) = run(AGENTS);
-    let (observed, observed_ms) = run("reports = \"observed\"");
+    let (agents, agents_ms) = downloads_under(&settings, AGENTS, 2);
+    let (observed, observed_ms) = downloads_under(&settings, "reports = \"observed\"", 2);
     assert!(
         sum(&observed) >= 0.97 * sum(&agents),
         "{observed:?} {agents:?}"

@@ -30,8 +30,8 @@ use std::collections::BTreeMap;
 use tail::Tail;
 
 /// Part of the price that applies where all PHY rates are assumed. At the whole price three downloads at MCS 4
-/// or MCS 1 had 0.95 and 0.94 of what agents give, with rounds two thirds as long; at this part they have 1.0,
-/// with pings as long as with agents (simulated).
+/// or MCS 1 had 0.955 and 0.94 of what agents give; at this part they have 0.995 and 0.98, with pings no longer
+/// than with agents (simulated).
 const ASSUMED_PRICE: f64 = 2.0 / 3.0;
 
 /// The default law. It measures the round time and the levels, gets the overhead from them by
@@ -109,17 +109,18 @@ impl Waterfill {
         )
     }
 
-    /// The price of delay as it is now. An assumed rate accounts for all of a frame, so the overhead beside it
-    /// seems short, and rounds with it. A latency moves the price to where it is met. Beside uploads longer
-    /// rounds gain nothing: they are in the rounds, and the downloads beside them lose.
+    /// The price of delay (κ) as it is now.
+    ///
+    /// An assumed PHY rate already contains part of a frame's overhead. What is measured of the overhead is then
+    /// too little, and rounds become too short, so the price is lower. Two cases keep the whole price: a latency,
+    /// which moves the price until it is met, and uploads, beside which downloads lose in longer rounds.
     fn price(&self) -> f64 {
         let stations = self.roster.states();
-        let is_fixed = self.config.latency.is_some() || stations.iter().any(|s| s.answer_s() > 0.0);
-        if is_fixed || stations.is_empty() {
+        if self.config.latency.is_some() || stations.iter().any(|s| s.answer_s() > 0.0) {
             return self.tail.price();
         }
-        let assumed = stations.iter().filter(|s| s.rate_assumed).count() as f64;
-        let share = assumed / stations.len() as f64;
+        let assumed = stations.iter().filter(|s| s.rate_assumed).count();
+        let share = assumed as f64 / stations.len().max(1) as f64;
         self.tail.price() * (1.0 - (1.0 - ASSUMED_PRICE) * share)
     }
 
