@@ -342,13 +342,13 @@ fn a_station_that_downloads_and_uploads_has_its_share_of_both() {
             let (own, others) = observed.split_at(flows);
             let (own_agents, others_agents) = agents.split_at(flows);
             (observed, agents) = (others, others_agents);
-            assert!(sum(own) >= 0.8 * sum(own_agents), "{own:?} {own_agents:?}");
+            assert!(sum(own) >= 0.88 * sum(own_agents), "{own:?} {own_agents:?}");
             let equal = sum(own_agents) / flows as f64;
             for (own, agents) in own.iter().zip(own_agents) {
-                assert!(own >= &(0.75 * agents.min(equal)), "{own} {agents}");
+                assert!(own >= &(0.88 * agents.min(equal)), "{own} {agents}");
             }
         }
-        assert!(observed_ms < 0.75 * closed_ms, "{observed_ms} {closed_ms}");
+        assert!(observed_ms < 0.5 * closed_ms, "{observed_ms} {closed_ms}");
     }
 }
 

@@ -63,6 +63,11 @@ const UPLOAD_BYTES_PER_S: f64 = 125_000.0;
 /// Answers per second of a station whose packets pass unseen from which these take a share of the air:
 /// more than pings and idle connections have.
 const BYPASSED_ANSWERS_PER_S: f64 = 30.0;
+/// Part of the PHY rate of a station's uploads that is taken for the least of the frames to it. An access point
+/// sends no weaker than its stations. What is assumed contains collisions, so it is a little below the PHY rate.
+const UPLINK_PART: f64 = 0.95;
+/// Largest factor by which that corrects what transits tell.
+const UPLINK_CORRECTION_MOST: f64 = 1.5;
 /// Rate assumed for a new station: 65 Mbit/s, one stream at 20 MHz.
 const FIRST_BPS: f64 = 65e6;
 /// Smallest and largest assumed rate: HT MCS 0 at 20 MHz, and HE MCS 11 with four streams at 160
@@ -264,7 +269,8 @@ impl AssumeRates {
             let part = &parts[station.index];
             if part.sample.phy_bps.is_none() {
                 let known_s = parts.iter().filter_map(RoundPart::known_bit_s);
-                let per_bit_s = drawn_to_known(station.per_bit_s * factor, known_s);
+                let told_s = drawn_to_known(station.per_bit_s * factor, known_s);
+                let per_bit_s = as_fast_as_uplink(told_s, part.sample.upload_bps);
                 packet_s[station.index] = Some(per_bit_s * part.bits());
             }
             self.assumed(part.station).ratio = station.ratio;
@@ -321,6 +327,17 @@ impl AssumeRates {
         };
         self.reports.iter().any(is_bypassed)
     }
+}
+
+/// The airtime per bit that transits tell of a station, `told_s` in seconds, if its uploads have this PHY rate.
+///
+/// Its acknowledgements wait behind what it uploads, so that its transits are too long.
+fn as_fast_as_uplink(told_s: f64, upload_bps: Option<f64>) -> f64 {
+    let Some(upload_bps) = upload_bps else {
+        return told_s;
+    };
+    let least_s = told_s / UPLINK_CORRECTION_MOST;
+    told_s.min((1.0 / (UPLINK_PART * upload_bps)).max(least_s))
 }
 
 /// Frames to a station in a slot, the mean over the stations whose frames were seen.

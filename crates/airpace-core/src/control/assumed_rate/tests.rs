@@ -346,6 +346,25 @@ fn an_upload_that_nobody_sees_is_charged_to_its_station() {
     );
 }
 
+#[test]
+fn a_station_is_taken_for_nearly_as_fast_as_its_uploads_at_least() {
+    let rate_bps = |told_bps: f64, upload_bps| 1.0 / as_fast_as_uplink(1.0 / told_bps, upload_bps);
+    for (told, upload, is) in [
+        (280e6, Some(390e6), 370.5e6),
+        (390e6, Some(390e6), 390e6),
+        (390e6, Some(58.5e6), 390e6),
+        // A rate of uploads may be wrong too.
+        (200e6, Some(4.8e9), 300e6),
+        (280e6, None, 280e6),
+    ] {
+        let found = rate_bps(told, upload);
+        assert!(
+            (found / is - 1.0).abs() < 1e-9,
+            "{told} {upload:?}: {found}"
+        );
+    }
+}
+
 /// The price of delay after two seconds in which the download's packets wait for 60 ms.
 fn price_after_waits(config: WaterfillConfig, with_upload: bool) -> f64 {
     let mut law = assuming(config);

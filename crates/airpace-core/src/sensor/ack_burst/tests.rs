@@ -167,7 +167,7 @@ fn both_ways(uploaded: u32, lone: u32) -> SlotReport {
             bytes = bytes.wrapping_add(52);
         }
         if uploaded > 0 && lone > 0 && frame % lone == 0 {
-            now_us += 310 + 32 * u64::from(uploaded);
+            now_us += 200 + 32 * u64::from(uploaded);
             upload(&mut sensor, now_us, &mut bytes);
         }
         if frame % 60 == 59 {
