@@ -63,8 +63,8 @@ const UPLOAD_BYTES_PER_S: f64 = 125_000.0;
 /// Answers per second of a station whose packets pass unseen from which these take a share of the air:
 /// more than pings and idle connections have.
 const BYPASSED_ANSWERS_PER_S: f64 = 30.0;
-/// Part of the PHY rate of a station's uploads that is taken for the least of the frames to it. An access point
-/// sends no weaker than its stations. What is assumed contains collisions, so it is a little below the PHY rate.
+/// The frames to a station are taken to have at least this part of the PHY rate of its uploads: an access point
+/// sends no weaker than its stations. Assumed rates contain collisions, so they are a little below PHY rates.
 const UPLINK_PART: f64 = 0.95;
 /// Largest factor by which that corrects what transits tell.
 const UPLINK_CORRECTION_MOST: f64 = 1.5;

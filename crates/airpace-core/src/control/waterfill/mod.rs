@@ -33,9 +33,9 @@ use tail::Tail;
 /// or MCS 1 had 0.955 and 0.94 of what agents give; at this part they have 0.995 and 0.98, with pings no longer
 /// than with agents (simulated).
 const ASSUMED_PRICE: f64 = 2.0 / 3.0;
-/// Share of the stations from which on it applies in full if their PHY rates are assumed. An agent on one of three
-/// makes rounds no longer: at MCS 4 they had 0.965 of what agents on all give with that part in proportion to the
-/// share.
+/// That part applies in full if the PHY rates of at least this share of the stations are assumed, and below it in
+/// proportion. With an agent on one of three stations rounds are too short as well: at MCS 4 the three had 0.965 of
+/// what agents on all give when the part was in proportion to the share.
 const ASSUMED_SHARE: f64 = 2.0 / 3.0;
 
 /// The default law. It measures the round time and the levels, gets the overhead from them by

@@ -36,7 +36,7 @@ const PEAK_LEAST: f64 = 0.6;
 const USUAL_PEAK_LEAST: f64 = 0.35;
 /// A peak within so many bins of the usual time is near it: 0.2 on the logarithmic scale.
 const USUAL_WIDTH: usize = 5;
-/// Slots of which the usual time is the median: five seconds, of which the swings take less than half.
+/// The usual time is the median over so many slots: five seconds at 100 ms, of which a swing takes less than half.
 const USUAL_SLOTS: usize = 50;
 /// Fewest slots that tell what is usual. The first ones of a download, whose frames are short, are wrong by a
 /// factor of five and more.
@@ -102,8 +102,8 @@ impl Default for Transits {
 }
 
 impl Transits {
-    /// No transits yet. What many bursts of so many slots agree about has the density `peak_least` at least,
-    /// relative to the greatest.
+    /// No transits yet. The bursts of the last `remembered_slots` slots count, and many agree about a time if its
+    /// density is at least `peak_least`, relative to the greatest.
     pub(super) const fn agreeing(peak_least: f64, remembered_slots: u64) -> Self {
         Self {
             peak_least,
@@ -185,7 +185,7 @@ impl Transits {
         Some(*told_s.select_nth_unstable_by(middle, f64::total_cmp).1)
     }
 
-    /// How many bursts tell about so much, per bin and smoothed.
+    /// The weight of the bursts in each bin of time per segment, smoothed.
     fn density(&self) -> Vec<f64> {
         // At most 265.
         let bins = (BINS_PER_E * (RANGE_S.1 / RANGE_S.0).ln()).ceil() as usize;
@@ -200,7 +200,7 @@ impl Transits {
         density
     }
 
-    /// The lowest bin that is a peak of the density and high enough, which near `usual` is less.
+    /// The lowest bin with a peak that is high enough. Near the bin `usual`, a lower peak is enough.
     fn lowest_peak(&self, density: &[f64], usual: Option<usize>) -> usize {
         let densest = density.iter().copied().fold(0.0, f64::max);
         let is_peak = |&at: &usize| {

@@ -15,7 +15,7 @@ const UPLOAD_COMMON: Duration = Duration::from_micros(160);
 /// those that came after longer back-offs too. They add this part of the time on average, up to [`TRANSIT_COMMON`].
 const LATER_PART: f64 = 0.05;
 /// Least density of what many frames agree about, relative to the greatest. Beside downloads most uploads follow a
-/// frame of the access point or two, and tell three times the time. Nothing tells less than the frame's own.
+/// frame of the access point or two, and seem three times as long. None seems shorter than it is.
 const PEAK_LEAST: f64 = 0.25;
 /// Slots that are remembered: of a station that downloads too, a slot may have one such frame or none.
 const REMEMBERED_SLOTS: u64 = 30;
