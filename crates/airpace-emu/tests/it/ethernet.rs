@@ -194,7 +194,11 @@ fn uploads_leave_the_wired_side_as_single_frames_with_complete_checksums() {
     assert!(frames.len() > 1_000, "{}", frames.len());
     for mut frame in frames {
         assert!(frame.len() <= 1_514, "{}", frame.len());
-        assert!(!airpace_net::offload::complete_checksum(&mut frame));
+        // One in 65,536 complete checksums looks incomplete by chance, but completing it again
+        // changes nothing.
+        let received = frame.clone();
+        airpace_net::offload::complete_checksum(&mut frame);
+        assert_eq!(frame, received, "its checksum was incomplete");
     }
     drop(emulator);
 }

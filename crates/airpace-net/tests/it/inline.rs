@@ -5,7 +5,6 @@ use super::topology::{
 };
 use airpace_net::clock::Clock;
 use airpace_net::inline::{AttachMode, InlineError, ObservationKind, XdpPath};
-use airpace_net::offload::complete_checksum;
 use core::time::Duration;
 use std::process::{Command, Stdio};
 
@@ -358,13 +357,11 @@ fn checksums_that_the_sender_left_to_the_device_are_complete() {
                 frames = receive(&mut path);
             }
         }
-        let datagram = frames.iter_mut().find(|f| f[12..14] == [8, 0]).unwrap();
-        assert!(!complete_checksum(datagram), "{mode:?}: it is complete");
+        let datagram = frames.iter().find(|f| f[12..14] == [8, 0]).unwrap();
         assert_ne!(datagram[40..42], [0, 0]);
         assert!(udp_checksum_is_valid(datagram), "{mode:?}");
         path.send(0, [&datagram[..]]).unwrap();
-        let copy = datagram.clone();
-        assert!(station.arrives(&copy, QUIET_MS));
+        assert!(station.arrives(datagram, QUIET_MS));
     }
 }
 
