@@ -9,6 +9,7 @@ use airpace_core::sensor::ack_burst::{DownlinkPacket, DownlinkSegment, FlowKey, 
 use airpace_core::sensor::waiting::WaitingMeter;
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_core::wire::tcp::Timestamps;
+use airpace_core::wire::transport::SackBlock;
 use airpace_edge::inline::{
     DownlinkFrame, Inline, InlineConfig, MediumConfig, Observer, StationChange, Uplink,
 };
@@ -211,10 +212,15 @@ impl InlineBox {
             } else {
                 None
             },
-            sack_edge: if what & 128 == 0 {
+            highest_sack: if what & 128 == 0 {
                 None
             } else {
-                Some(input.arbitrary()?)
+                let end: u32 = input.arbitrary()?;
+                // Blocks of any length, also beyond the sequence numbers that were sent.
+                Some(SackBlock {
+                    start: end.wrapping_sub(input.arbitrary::<u16>()?.into()),
+                    end,
+                })
             },
             before_bytes: input.arbitrary()?,
         })

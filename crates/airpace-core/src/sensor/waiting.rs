@@ -110,7 +110,7 @@ impl WaitingMeter {
             last = Some(sent);
             flow.outstanding.pop_front();
         }
-        let mut sample = last.filter(|_| covered >= 2 && ack.sack_edge.is_none());
+        let mut sample = last.filter(|_| covered >= 2 && ack.highest_sack.is_none());
         if let (Some((value, sent)), Some(stamps)) = (flow.stamp, ack.timestamps)
             && !is_after(value, stamps.echo)
         {
@@ -199,7 +199,7 @@ mod tests {
             flow: FLOW,
             number: number * 1_000,
             timestamps: Some(Timestamps { value: 0, echo }),
-            sack_edge: None,
+            highest_sack: None,
             before_bytes: None,
         }
     }

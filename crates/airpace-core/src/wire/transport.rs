@@ -67,8 +67,17 @@ pub struct TcpHeader {
     pub is_control: bool,
     /// The timestamps option.
     pub timestamps: Option<Timestamps>,
-    /// The highest sequence number of the selective acknowledgements.
-    pub sack_edge: Option<u32>,
+    /// The highest of the selectively acknowledged blocks.
+    pub highest_sack: Option<SackBlock>,
+}
+
+/// A block of bytes that have arrived beyond a gap (RFC 2018).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SackBlock {
+    /// Sequence number of its first byte.
+    pub start: u32,
+    /// One past that of its last byte.
+    pub end: u32,
 }
 
 /// What the first byte of a QUIC packet says.
@@ -158,7 +167,7 @@ impl TcpHeader {
         let word = |at: usize| {
             u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
         };
-        let (timestamps, sack_edge) = read_options(options);
+        let (timestamps, highest_sack) = read_options(options);
         let flags = header[13];
         Some(Self {
             ports: (
@@ -171,15 +180,15 @@ impl TcpHeader {
             payload: payload as u32,
             is_control: flags & (flag::SYN | flag::FIN | flag::RST) != 0,
             timestamps,
-            sack_edge,
+            highest_sack,
         })
     }
 }
 
-/// Timestamps and the highest edge of selective acknowledgements. A malformed option ends the
+/// Timestamps and the highest of the selectively acknowledged blocks. A malformed option ends the
 /// reading; what was read before it stays.
-fn read_options(mut rest: &[u8]) -> (Option<Timestamps>, Option<u32>) {
-    let (mut timestamps, mut edge) = (None, None::<u32>);
+fn read_options(mut rest: &[u8]) -> (Option<Timestamps>, Option<SackBlock>) {
+    let (mut timestamps, mut highest) = (None, None::<SackBlock>);
     while let Some((&kind, after)) = rest.split_first() {
         if kind == option::END {
             break;
@@ -204,12 +213,16 @@ fn read_options(mut rest: &[u8]) -> (Option<Timestamps>, Option<u32>) {
                 }
             }
             option::SACK => {
-                for block in body.chunks_exact(8) {
-                    let right = u32::from_be_bytes([block[4], block[5], block[6], block[7]]);
+                for edges in body.as_chunks().0 {
+                    let &[s0, s1, s2, s3, e0, e1, e2, e3] = edges;
+                    let block = SackBlock {
+                        start: u32::from_be_bytes([s0, s1, s2, s3]),
+                        end: u32::from_be_bytes([e0, e1, e2, e3]),
+                    };
                     let is_higher =
-                        edge.is_none_or(|edge| right.wrapping_sub(edge).cast_signed() > 0);
-                    if is_higher {
-                        edge = Some(right);
+                        |than: SackBlock| block.end.wrapping_sub(than.end).cast_signed() > 0;
+                    if highest.is_none_or(is_higher) {
+                        highest = Some(block);
                     }
                 }
             }
@@ -217,7 +230,7 @@ fn read_options(mut rest: &[u8]) -> (Option<Timestamps>, Option<u32>) {
         }
         rest = &rest[usize::from(length)..];
     }
-    (timestamps, edge)
+    (timestamps, highest)
 }
 
 impl Quic {
@@ -272,20 +285,21 @@ mod tests {
             assert_eq!((header.ports, header.payload), ((443, 5_001), 1_000));
             assert_eq!((header.sequence, header.acknowledgement), (5, Some(9)));
             assert_eq!(header.timestamps, Some(Timestamps { value: 3, echo: 4 }));
-            assert_eq!((header.sack_edge, header.is_control), (None, false));
+            assert_eq!((header.highest_sack, header.is_control), (None, false));
         }
         assert_eq!(Transport::parse(&packet[..51]), None);
     }
 
     #[test]
-    fn the_highest_edge_of_selective_acknowledgements_is_found_across_the_wrap() {
+    fn the_highest_block_of_selective_acknowledgements_is_found_across_the_wrap() {
         let mut sack = vec![1, 1, 5, 18];
         for block in [[u32::MAX - 9, u32::MAX], [2, 30]] {
             for edge in block {
                 sack.extend(edge.to_be_bytes());
             }
         }
-        assert_eq!(read(&tcp(&sack, 0)).sack_edge, Some(30));
+        let highest = SackBlock { start: 2, end: 30 };
+        assert_eq!(read(&tcp(&sack, 0)).highest_sack, Some(highest));
     }
 
     #[test]
@@ -309,7 +323,7 @@ mod tests {
         for options in [[8, 0, 0, 0], [8, 200, 0, 0], [5, 1, 0, 0], [1, 1, 1, 8]] {
             let header = read(&tcp(&options, 3));
             assert_eq!(
-                (header.timestamps, header.sack_edge, header.payload),
+                (header.timestamps, header.highest_sack, header.payload),
                 (None, None, 3)
             );
         }

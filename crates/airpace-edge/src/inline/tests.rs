@@ -316,7 +316,7 @@ fn acknowledgements_that_pass_the_box_become_reports() {
                 flow: FLOW,
                 number: sent * 1448,
                 timestamps: None,
-                sack_edge: None,
+                highest_sack: None,
                 before_bytes: None,
             };
             inline.on_uplink(now, 0, PHONE, Uplink::Ack(ack));

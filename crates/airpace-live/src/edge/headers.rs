@@ -48,7 +48,7 @@ fn tcp_uplink(packet: &[u8], before_bytes: u32, keys: &FlowKeys) -> Option<Uplin
             flow: keys.key(packet)?,
             number,
             timestamps: header.timestamps,
-            sack_edge: header.sack_edge,
+            highest_sack: header.highest_sack,
             before_bytes: Some(before_bytes),
         })),
         _ => Some(other),

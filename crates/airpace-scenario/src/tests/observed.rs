@@ -94,7 +94,7 @@ fn mixed(agents: &[usize]) -> Vec<f64> {
     });
     let cell = cell(&stations.collect::<String>());
     let text = format!("{cell}[[flow]]\nkind = \"tcp\"\n[[proxy]]\nreports = \"observed\"\n");
-    over_seeds(3, |seed| {
+    over_seeds(8, |seed| {
         figures(&finished(&loaded(&text, &[seed])).summary)
     })
     .0
@@ -103,6 +103,7 @@ fn mixed(agents: &[usize]) -> Vec<f64> {
 #[test]
 fn beside_agents_no_station_pays_for_having_none() {
     let all = mixed(&[0, 1, 2]);
+    // One at MCS 1 beside two agents has 0.85 to 0.95 in single runs.
     // Before the others' rates were judged by those of stations with agents, MCS 1 beside two of them
     // had 64 %, and MCS 9 had 68 %.
     for agents in [&[0][..], &[1], &[2], &[0, 1], &[1, 2]] {
@@ -211,8 +212,9 @@ name = "slow"
 kind = "tcp"
 to = "station-3"
 "#;
-    let (agents, _) = measured_over_seeds(flows, AGENTS);
-    let (observed, _) = measured_over_seeds(flows, "reports = \"observed\"");
+    // The fast station has 0.84 to 1.02 in single runs.
+    let measured = |proxy| over_seeds(8, |seed| figures(&summary(flows, proxy, &[seed]))).0;
+    let (agents, observed) = (measured(AGENTS), measured("reports = \"observed\""));
     // A quarter of it came through while its answers were held against the packets that were seen.
     for (observed, agent) in observed.iter().zip(&agents) {
         assert!(observed >= &(0.9 * agent), "{observed} {agent}");

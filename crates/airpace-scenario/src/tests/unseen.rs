@@ -13,7 +13,7 @@ struct Cell {
     seen: &'static [&'static str],
 }
 
-const CELLS: [Cell; 8] = [
+const CELLS: [Cell; 11] = [
     Cell {
         unseen: &[r#""mcs 4""#],
         load: "45 Mbit/s",
@@ -64,6 +64,25 @@ const CELLS: [Cell; 8] = [
         load: "100 Mbit/s",
         answers: false,
         seen: &["mcs 4", "mcs 9"],
+    },
+    // Before anything is known, the access point is sent more than goes on the air in three seconds.
+    Cell {
+        unseen: &[r#""mcs 0""#],
+        load: "100 Mbit/s",
+        answers: false,
+        seen: &["mcs 0"],
+    },
+    Cell {
+        unseen: &[r#""mcs 1""#],
+        load: "100 Mbit/s",
+        answers: false,
+        seen: &["mcs 0"],
+    },
+    Cell {
+        unseen: &[r#""mcs 4""#],
+        load: "100 Mbit/s",
+        answers: false,
+        seen: &["mcs 0"],
     },
 ];
 

@@ -47,7 +47,7 @@ pub(super) fn observe(trial: &Trial, outcome: &Outcome) -> Vec<Vec<SlotReport>> 
                 };
                 sensor.on_downlink(packet.at, station, &packet_seen);
             }
-            PassingHeader::Ack { ack, sack_edge } => {
+            PassingHeader::Ack { ack, highest_sack } => {
                 if trial.client == Client::Thinning && is_replaced(outcome, index) {
                     continue;
                 }
@@ -62,7 +62,7 @@ pub(super) fn observe(trial: &Trial, outcome: &Outcome) -> Vec<Vec<SlotReport>> 
                     flow,
                     number: ack.number,
                     timestamps: ack.timestamps.filter(|_| trial.client != Client::Unstamped),
-                    sack_edge,
+                    highest_sack,
                     before_bytes: None,
                 };
                 sensor.on_ack(forwarded, station, &ack);

@@ -7,6 +7,7 @@ use crate::mac;
 use crate::transport::tcp::{AckSegment, DataSegment, TIMESTAMP_UNIT};
 use airpace_core::packet::Ecn;
 use airpace_core::wire::tcp::{PureAck, Timestamps};
+use airpace_core::wire::transport::SackBlock;
 use airpace_units::Time;
 
 /// The records so far, until [`World::outcome`](super::World::outcome) takes them.
@@ -53,8 +54,8 @@ pub enum PassingHeader {
     Ack {
         /// What it says.
         ack: PureAck,
-        /// The highest sequence number that it acknowledges selectively.
-        sack_edge: Option<u32>,
+        /// The highest of the blocks that it acknowledges selectively.
+        highest_sack: Option<SackBlock>,
     },
     /// Anything else.
     Other,
@@ -174,7 +175,7 @@ impl PassingRecord {
                         }),
                         ..pure
                     },
-                    sack_edge: ack.blocks().iter().map(|block| block.end as u32).max(),
+                    highest_sack: highest_block(ack),
                 },
                 None => PassingHeader::Other,
             },
@@ -189,6 +190,15 @@ impl PassingRecord {
             header,
         }
     }
+}
+
+/// The highest of the blocks that an acknowledgement acknowledges selectively.
+fn highest_block(ack: &AckSegment) -> Option<SackBlock> {
+    let highest = ack.blocks().iter().max_by_key(|block| block.end)?;
+    Some(SackBlock {
+        start: highest.start as u32,
+        end: highest.end as u32,
+    })
 }
 
 impl World {

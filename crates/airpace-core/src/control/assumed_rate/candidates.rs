@@ -20,6 +20,8 @@ struct Candidate {
     /// When it was unseen first, without an interruption since, and last.
     since: Time,
     last: Time,
+    /// Packets that it has been sent since.
+    packets: f64,
 }
 
 impl Candidates {
@@ -34,12 +36,14 @@ impl Candidates {
         for part in unseen {
             let station = part.station;
             if let Some(candidate) = self.0.iter_mut().find(|of| of.station == station) {
+                candidate.packets += part.pps * now.saturating_since(candidate.last).as_secs_f64();
                 candidate.last = now;
             } else if part.may_dip {
                 self.0.push(Candidate {
                     station,
                     since: now,
                     last: now,
+                    packets: 0.0,
                 });
             }
         }
@@ -56,12 +60,12 @@ impl Candidates {
         self.0.retain(|candidate| candidate.station != station);
     }
 
-    /// Those that have been unseen for long enough.
-    pub(super) fn ripe(&self, now: Time) -> impl Iterator<Item = StationId> + '_ {
+    /// Those that have been unseen for long enough, and packets that they have been sent in that time.
+    pub(super) fn ripe(&self, now: Time) -> impl Iterator<Item = (StationId, f64)> + '_ {
         let is_ripe = move |candidate: &&Candidate| now >= candidate.since + UNSEEN_FOR;
         self.0
             .iter()
             .filter(is_ripe)
-            .map(|candidate| candidate.station)
+            .map(|candidate| (candidate.station, candidate.packets))
     }
 }

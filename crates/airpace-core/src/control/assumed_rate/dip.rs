@@ -26,7 +26,7 @@ const SHORT: Duration = Duration::from_millis(500);
 const LONG: Duration = Duration::from_millis(1500);
 /// Time after a dip in which means over slots still contain it.
 const RECOVERY: Duration = Duration::from_millis(600);
-/// A dip whose last slot is missing for so long has been broken off.
+/// A dip in which slots are missing for so long has been broken off.
 pub(super) const BROKEN_OFF: Duration = Duration::from_millis(500);
 /// Rates in a dip as parts of the usual one, at the least: in its first part, and then.
 const RATE_PARTS: [f64; 2] = [0.3, 0.08];
@@ -104,6 +104,8 @@ pub(super) struct Dips {
 struct Dip {
     begun: Time,
     until: Time,
+    /// When its last slot has ended.
+    last: Time,
     rate_parts: [f64; 2],
     /// Packets per round before.
     packets: f64,
@@ -158,9 +160,14 @@ impl Dips {
         self.rate_part(now) >= 1.0 && !slot.has_others(self.others_s)
     }
 
+    /// Whether the first dip has not ended yet.
+    pub(super) fn is_first(&self) -> bool {
+        self.dips == 0
+    }
+
     /// Whether the first dip of all is due. The mean packet takes `told_s`.
     pub(super) fn is_first_due(&self, slot: &SlotRemainder, told_s: f64) -> bool {
-        self.dips == 0 && self.is_due(slot, |_| told_s)
+        self.is_first() && self.is_due(slot, |_| told_s)
     }
 
     /// Others take so much more time per frame than was known, as all stations have been sent little for long
@@ -210,7 +217,7 @@ impl Dips {
         slot: &SlotRemainder,
         packet_s: impl Fn(f64) -> f64,
     ) -> Taken {
-        let is_broken_off = |dip: &mut Dip| now > dip.until + BROKEN_OFF;
+        let is_broken_off = |dip: &mut Dip| now > dip.last + BROKEN_OFF;
         if self.dip.take_if(is_broken_off).is_some() {
             self.next = now + self.wait;
         }
@@ -225,6 +232,7 @@ impl Dips {
             };
         };
         dip.slots.push(*slot);
+        dip.last = now;
         if now < dip.until {
             self.dip = Some(dip);
             return Taken::Dip;
@@ -351,6 +359,7 @@ impl Dip {
         (slot.packets >= 1.0).then(|| Self {
             begun: now,
             until: now + SHORT,
+            last: now,
             rate_parts: [first, second],
             packets: slot.packets,
             slots: Vec::new(),

@@ -22,8 +22,12 @@ pub(super) const QUIET_PART: f64 = 0.1;
 const QUIET: (Duration, Duration) = (Duration::from_millis(800), Duration::from_secs(2));
 /// The most of it while that queue drains still.
 const DRAINED: Duration = Duration::from_millis(3500);
-/// The first slot comes within this time.
-const FIRST_WITHIN: Duration = Duration::from_millis(1500);
+/// The most if the access point may hold so much that it drains for longer, and its part of the time then.
+const HELD_MOST: Duration = Duration::from_millis(5500);
+const DRAINING_PART: f64 = 0.3;
+/// While it becomes quiet, the next slot comes within this time: stations that are seen have to become known, or
+/// have lost packets at the access point and wait for their retransmission.
+const SLOT_WITHIN: Duration = Duration::from_millis(1500);
 /// It is quiet while what is left is no more than this share of the time. If it is more, other networks use the
 /// channel ...
 const QUIET_MOST: f64 = 0.15;
@@ -31,7 +35,7 @@ const QUIET_MOST: f64 = 0.15;
 const DRAINING: f64 = 0.12;
 /// A turn, and the quiet after it at the least and at the most.
 const TURN: Duration = Duration::from_millis(400);
-const FALL: (Duration, Duration) = (Duration::from_millis(200), Duration::from_millis(1200));
+const FALL: (Duration, Duration) = (Duration::from_millis(200), Duration::from_millis(3500));
 /// The same beside other networks, whose frames come at random.
 const TURN_BESIDE: Duration = Duration::from_millis(600);
 const FALL_BESIDE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_millis(400));
@@ -44,6 +48,10 @@ const LAST: usize = 2;
 /// to so many times the usual one.
 const SIGNAL: f64 = 0.25;
 const RATE_MOST: f64 = 4.0;
+/// A turn ends early once so many packets have been sent and a slot leaves more than this share of the time beyond
+/// the quiet: the access point queues them, and would soon drop some.
+const PACKETS_ENOUGH: f64 = 1000.0;
+const SATURATED: f64 = 0.35;
 
 /// What one station's turn has told.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -61,11 +69,15 @@ pub(super) struct Introduction {
     /// All of them.
     stations: Vec<StationId>,
     quiet_part: f64,
+    /// After so long it is as quiet as it becomes.
+    quiet_most: Duration,
     stage: Stage,
     /// Factor on the usual rate of the one whose turn it is.
     rate_factor: f64,
     /// When the quiet at the beginning, or the turn, has begun.
     begun: Time,
+    /// When the turn's rise has ended.
+    risen: Time,
     /// The slots of the stage, or of the turn and the fall after it.
     slots: Vec<Slot>,
     last: Time,
@@ -96,15 +108,19 @@ enum Stage {
 }
 
 impl Introduction {
-    /// Begins with a quiet time `now`.
-    pub(super) fn new(now: Time, stations: Vec<StationId>, quiet_part: f64) -> Self {
+    /// Begins with a quiet time `now`. The access point may hold packets to the stations that take `held_s` seconds.
+    pub(super) fn new(now: Time, stations: Vec<StationId>, quiet_part: f64, held_s: f64) -> Self {
+        let drained_s = (held_s / DRAINING_PART).min(HELD_MOST.as_secs_f64());
+        let drained = Duration::try_from_secs_f64(drained_s).unwrap_or_default();
         Self {
+            quiet_most: QUIET.1.max(drained),
             waiting: stations.clone(),
             stations,
             quiet_part,
             stage: Stage::Quiet,
             rate_factor: 1.0,
             begun: now,
+            risen: now,
             slots: Vec::new(),
             last: now,
             introduced: Vec::new(),
@@ -143,8 +159,10 @@ impl Introduction {
 
     /// Whether slots have been missing.
     pub(super) fn is_broken_off(&self, now: Time) -> bool {
-        let is_new = self.stage == Stage::Quiet && self.slots.is_empty();
-        let patience = if is_new { FIRST_WITHIN } else { BROKEN_OFF };
+        let patience = match self.stage {
+            Stage::Quiet => SLOT_WITHIN,
+            Stage::Rise | Stage::Fall => BROKEN_OFF,
+        };
         now > self.last + patience
     }
 
@@ -171,15 +189,19 @@ impl Introduction {
         let time = now.saturating_since(self.begun);
         match self.stage {
             Stage::Quiet => return self.take_quiet(now),
-            Stage::Rise if time >= turn => self.stage = Stage::Fall,
+            Stage::Rise if time >= turn || self.is_saturated(left) => {
+                self.risen = now;
+                self.stage = Stage::Fall;
+            }
             // Beside other networks one slot tells nothing.
             Stage::Rise if !self.is_beside && left - self.quiet < SIGNAL => {
                 self.rate_factor = (2.0 * self.rate_factor).min(RATE_MOST);
             }
             Stage::Rise => {}
             Stage::Fall => {
-                let is_quiet = (left - self.quiet).abs() < FALLEN && time >= turn + fall.0;
-                if is_quiet || time >= turn + fall.1 {
+                let fallen = now.saturating_since(self.risen);
+                let is_quiet = (left - self.quiet).abs() < FALLEN && fallen >= fall.0;
+                if is_quiet || fallen >= fall.1 {
                     self.conclude(packet_s);
                     self.begin_turn();
                 }
@@ -192,6 +214,17 @@ impl Introduction {
         }
     }
 
+    /// Whether the access point holds enough packets to the station whose turn it is, after a slot that leaves so
+    /// much.
+    fn is_saturated(&self, left: f64) -> bool {
+        let Some(&station) = self.waiting.first() else {
+            return false;
+        };
+        let pps = mean(self.slots.iter().map(|slot| slot.sent_pps_of(station)));
+        let packets = pps * self.last.saturating_since(self.begun).as_secs_f64();
+        !self.is_beside && packets > PACKETS_ENOUGH && left - self.quiet > SATURATED
+    }
+
     /// Looks whether it is quiet, or as quiet as it becomes.
     fn take_quiet(&mut self, now: Time) -> Taken {
         let time = now.saturating_since(self.begun);
@@ -199,10 +232,12 @@ impl Introduction {
         let mut taken = Taken::Nothing;
         if time >= QUIET.0 && left < QUIET_MOST {
             self.quiet = left;
-        } else if time >= QUIET.1 {
+        } else if time >= self.quiet_most {
             let last = self.last(self.slots.len().div_ceil(2));
             let (first, second) = last.split_at(last.len() / 2);
-            if mean_left(first) - mean_left(second) > DRAINING && time < DRAINED {
+            if mean_left(first) - mean_left(second) > DRAINING
+                && time < DRAINED.max(self.quiet_most)
+            {
                 return taken;
             }
             let left_s: f64 = last.iter().map(|slot| slot.left * slot.round_s).sum();
@@ -272,6 +307,7 @@ fn mean_left(slots: &[Slot]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::remainder::SlotRemainder;
     use super::super::round::UnseenPart;
     use super::*;
 
@@ -291,7 +327,11 @@ mod tests {
             uplink_per_s: 0.0,
         };
         let unseen: Vec<UnseenPart> = pps.iter().enumerate().map(part).collect();
-        Slot::new(left * ROUND_S, ROUND_S, FRAMES, &unseen)
+        Slot::new(
+            left * ROUND_S,
+            &SlotRemainder::of_round(ROUND_S, FRAMES),
+            &unseen,
+        )
     }
 
     /// Introduces stations of these airtimes per packet beside other networks that take so much of the time per
@@ -300,7 +340,7 @@ mod tests {
         let id = StationId::from_index;
         let stations = (0..packet_us.len()).map(id).collect();
         let mut now = Time::ZERO;
-        let mut introduction = Introduction::new(now, stations, QUIET_PART);
+        let mut introduction = Introduction::new(now, stations, QUIET_PART, 0.0);
         let mut known_others = 0.0;
         for number in 0.. {
             let part = |index| introduction.rate_part(now, id(index));
@@ -348,14 +388,49 @@ mod tests {
     }
 
     #[test]
+    fn packets_that_the_access_point_holds_are_neither_other_networks_nor_lost_in_the_turn() {
+        const PACKET_S: f64 = 400e-6;
+        // It takes turns with a station that is seen, and drops what it cannot hold.
+        const DRAINING: f64 = 0.55;
+        const HOLDS_MOST: f64 = 2500.0;
+        let id = StationId::from_index(0);
+        let mut now = Time::ZERO;
+        let mut held = HOLDS_MOST;
+        // Twice as much has been sent before.
+        let held_s = 2.0 * HOLDS_MOST * PACKET_S;
+        let mut introduction = Introduction::new(now, vec![id], QUIET_PART, held_s);
+        loop {
+            let pps = 3e3 * introduction.rate_part(now, id);
+            held = (held + pps * SLOT.as_secs_f64()).min(HOLDS_MOST);
+            let gone = held.min(DRAINING * SLOT.as_secs_f64() / PACKET_S);
+            held -= gone;
+            now += SLOT;
+            let left = gone * PACKET_S / SLOT.as_secs_f64();
+            match introduction.take(now, slot(left, &[pps]), 60e-6) {
+                Taken::Nothing => {}
+                Taken::Others(others_s) => panic!("{others_s} after {now:?}"),
+                Taken::All => break,
+            }
+        }
+        let found = introduction.introduced();
+        assert!(
+            (0.8..1.2).contains(&(found[0].seconds / PACKET_S)),
+            "{found:?}"
+        );
+    }
+
+    #[test]
     fn without_slots_everybody_has_the_usual_rate_again() {
         let station = StationId::from_index(0);
-        let mut introduction = Introduction::new(Time::ZERO, vec![station], QUIET_PART);
+        let mut introduction = Introduction::new(Time::ZERO, vec![station], QUIET_PART, 0.0);
         let after = |ms| Time::ZERO + Duration::from_millis(ms);
         assert_eq!(introduction.rate_part(after(1400), station), QUIET_PART);
         assert_eq!(introduction.rate_part(after(1600), station), 1.0);
-        introduction.take(after(100), slot(0.1, &[100.0]), 60e-6);
-        assert_eq!(introduction.rate_part(after(500), station), QUIET_PART);
-        assert_eq!(introduction.rate_part(after(700), station), 1.0);
+        // After some slots that were quiet the station has its turn.
+        for ms in (100..1000).step_by(100) {
+            introduction.take(after(ms), slot(0.1, &[100.0]), 60e-6);
+        }
+        assert!(introduction.has_turns() && !introduction.is_broken_off(after(1400)));
+        assert!(introduction.is_broken_off(after(1500)));
     }
 }

@@ -219,7 +219,7 @@ impl AssumeRates {
             self.common_s = Some(before_s + COMMON_GAIN * (common_s - before_s));
         }
         // The channel has time left, whatever makes the answers late.
-        let has_spare = division.is_idle && self.assumed_load(&parts) > SPARE_LOAD;
+        let has_spare = division.is_idle && self.assumed_load(&parts, &unseen) > SPARE_LOAD;
         for (part, packet_s) in parts.iter().zip(division.packet_s) {
             let assumed = self.assumed(part.station);
             if let Some(known_bps) = part.sample.phy_bps {
@@ -277,15 +277,16 @@ impl AssumeRates {
         }
     }
 
-    /// Share of the time that the packets in frames and uploads take by the rates known or assumed so far.
-    fn assumed_load(&mut self, parts: &[RoundPart]) -> f64 {
+    /// Share of the time that packets and uploads take by the rates known or assumed so far.
+    fn assumed_load(&mut self, parts: &[RoundPart], unseen: &[UnseenPart]) -> f64 {
+        let unseen: f64 = unseen.iter().map(|part| part.pps * part.packet_s).sum();
         let uploads = self.upload_share();
         let share = |part: &RoundPart| {
             let assumed_bps = self.assumed(part.station).bps;
             let bps = part.sample.phy_bps.unwrap_or(assumed_bps);
             part.frame.level / part.frame.round_s * part.bits() / bps
         };
-        parts.iter().map(share).sum::<f64>() + uploads
+        parts.iter().map(share).sum::<f64>() + unseen + uploads
     }
 
     /// Whether stations use a share of the air that the frames to them do not show: they send much, or are

@@ -21,6 +21,9 @@ const ERROR: f64 = 0.05;
 /// Least airtime of the mean packet as a part of the usual one, during dips of single stations and
 /// introductions: what slots leave may be negative, and their results are divided by it.
 const SOLO_LEAST: f64 = 0.25;
+/// The same before the first dip or introduction: the times that are seen at the beginning of downloads are too
+/// long, so that slots leave too little.
+const UNTESTED_LEAST: f64 = 0.5;
 /// Share of the time of others from which they count as there.
 const OTHERS_LEAST: f64 = 0.05;
 /// Round at which the weights of slots with and without others are alike, seconds.
@@ -122,24 +125,11 @@ impl Remainder {
         let packet_s =
             |others_s| packet_s(slots, others_s, usual_packet_s).unwrap_or(usual_packet_s);
         let solo_left_s = alone.left_s - dips.others_s() * alone.frames;
-        let solo_slot = Slot::new(solo_left_s, alone.round_s, alone.frames, unseen);
+        let solo_slot = Slot::new(solo_left_s, alone, unseen);
         self.solo.notice(now, unseen);
         if self.solo.is_dip(now) {
             let packet_s = packet_s(dips.others_s()).max(SOLO_LEAST * usual_packet_s);
-            let (packet_s, gain) = match self.solo.take(now, solo_slot, &[], packet_s) {
-                solo::Ended::Nothing => (packet_s, 0.0),
-                solo::Ended::Dip => (packet_s, 1.0),
-                solo::Ended::Quiet(others_s) => {
-                    dips.add_others(now, others_s);
-                    (packet_s, 0.0)
-                }
-                solo::Ended::Introduction(packet_s) => {
-                    // By the weights before, they tell of another mean packet.
-                    self.slots.clear();
-                    (packet_s, 1.0)
-                }
-            };
-            return Some(Told { packet_s, gain });
+            return Some(self.take_solo(now, solo_slot, packet_s));
         }
         match dips.take(now, alone, packet_s) {
             Taken::Usual if slot.packets < 1.0 => return None,
@@ -185,14 +175,69 @@ impl Remainder {
             &[]
         };
         self.solo.take(now, solo_slot, may_dip, told_s);
+        let least_s = if dips.is_first() && !self.solo.has_introduced() {
+            UNTESTED_LEAST * usual_packet_s
+        } else {
+            dips.floor_s()
+        };
         Some(Told {
-            packet_s: told_s.max(dips.floor_s()),
+            packet_s: told_s.max(least_s),
             gain: GAIN,
         })
+    }
+
+    /// Adds a slot that ends `now` and has no round, because the access point holds no packets. Only while
+    /// stations are introduced does that tell something.
+    pub(super) fn add_idle(&mut self, now: Time, unseen: &[UnseenPart]) -> Option<Told> {
+        let last = self.slots.back()?;
+        if !self.solo.is_introduced(now) {
+            return None;
+        }
+        let others_s = self.dips.as_ref().map_or(0.0, Dips::others_s);
+        let usual_packet_s = last.usual_packet_s;
+        let packet_s = packet_s(&self.slots, others_s, usual_packet_s)?;
+        let slot = Slot::new(0.0, last, unseen);
+        Some(self.take_solo(now, slot, packet_s.max(SOLO_LEAST * usual_packet_s)))
+    }
+
+    /// Takes a slot of a dip of a single station or of an introduction. The mean packet takes `packet_s` seconds.
+    fn take_solo(&mut self, now: Time, slot: Slot, packet_s: f64) -> Told {
+        let (packet_s, gain) = match self.solo.take(now, slot, &[], packet_s) {
+            solo::Ended::Nothing => (packet_s, 0.0),
+            solo::Ended::Dip => (packet_s, 1.0),
+            solo::Ended::Quiet(others_s) => {
+                if let Some(dips) = &mut self.dips {
+                    dips.add_others(now, others_s);
+                }
+                (packet_s, 0.0)
+            }
+            solo::Ended::Introduction(packet_s) => {
+                // By the weights before, they tell of another mean packet.
+                self.slots.clear();
+                (packet_s, 1.0)
+            }
+        };
+        Told { packet_s, gain }
     }
 }
 
 impl SlotRemainder {
+    /// A round of a cell in which a packet usually takes 60 µs, for tests of what single slots leave.
+    #[cfg(test)]
+    pub(super) fn of_round(round_s: f64, frames: f64) -> Self {
+        Self {
+            left_s: 0.0,
+            packets: 0.0,
+            unseen: 1.0,
+            frames,
+            round_s,
+            usual_packet_s: 60e-6,
+            slowest_packet_s: f64::INFINITY,
+            foreign_s: 0.0,
+            seen_s: 0.0,
+        }
+    }
+
     /// Airtime per packet if others take so much per frame, seconds, and its weight.
     fn weighted(&self, others_s: f64) -> (f64, f64) {
         let left_s = self.left_s - others_s * self.frames;
@@ -257,13 +302,17 @@ mod tests {
     #[test]
     fn slots_that_are_wrong_together_do_not_move_the_median() {
         let mut remainder = Remainder::default();
+        let of_cell = |packet_us: f64| SlotRemainder {
+            usual_packet_s: 60e-6,
+            ..slot(packet_us * 1e-6, 20.0)
+        };
         for number in 0..100 {
             let packet_us = if number % 30 < 10 {
                 150.0
             } else {
                 55.0 + f64::from(number % 5)
             };
-            let told = told_s(&mut remainder, slot(packet_us * 1e-6, 20.0));
+            let told = told_s(&mut remainder, of_cell(packet_us));
             assert!(number <= 30 || (55e-6..60e-6).contains(&told), "{told}");
         }
     }
@@ -335,6 +384,34 @@ mod tests {
         }
         // The quiet and the turn.
         assert!(longest_quiet >= 12, "{longest_quiet}");
+    }
+
+    #[test]
+    fn where_nothing_waits_it_is_quiet() {
+        let station = StationId::from_index(0);
+        let mut remainder = Remainder::default();
+        let mut has_turn = false;
+        for number in 0..40 {
+            let now = Time::ZERO + Duration::from_millis(100 * number);
+            let unseen = UnseenPart {
+                station,
+                may_dip: true,
+                is_uploader: false,
+                weight: 1.0,
+                pps: 2e3 * remainder.rate_part(now, station),
+                packet_s: 60e-6,
+                bits: 1e4,
+                uplink_per_s: 0.0,
+            };
+            if remainder.is_introduced(now) {
+                remainder.add_idle(now, &[unseen]);
+            } else {
+                let loaded = slot(300e-6, 20.0);
+                remainder.add(now, loaded, &loaded, &[unseen]);
+            }
+            has_turn |= remainder.rate_part(now, station) > 1.0;
+        }
+        assert!(has_turn);
     }
 
     #[test]

@@ -24,6 +24,8 @@ const TRANSIT_USUAL_S: f64 = TRANSIT_COMMON.as_secs_f64();
 /// A packet waits for half a round on average until the frame in which it leaves. If it waits for
 /// less than this share of the time between frames, that is not a round.
 const WAITED_SHARE: f64 = 0.25;
+/// Beside a queue of a station whose frames are long, it waits longer than this, seconds.
+const AT_ONCE_S: f64 = 1e-3;
 /// Largest share of a transit that is taken for the common part where the round does not tell.
 const COMMON_MOST: f64 = 0.93;
 /// Least payload of a frame as a part of the mean, where stations differ: a transit is not more
@@ -432,6 +434,16 @@ fn is_idle(parts: &[RoundPart]) -> bool {
             .wait_s
             .is_some_and(|wait_s| wait_s > WAITED_SHARE * part.frame.round_s)
     })
+}
+
+/// Whether packets to the stations that are seen go on the air at once. Then the access point holds none to
+/// others either.
+pub(super) fn is_seen_idle(parts: &[RoundPart]) -> bool {
+    let goes_at_once = |part: &RoundPart| {
+        let most_s = AT_ONCE_S.min(WAITED_SHARE * part.frame.round_s);
+        part.frame.wait_s.is_some_and(|wait_s| wait_s < most_s)
+    };
+    !parts.is_empty() && parts.iter().all(goes_at_once)
 }
 
 /// The round that all stations share.

@@ -1,5 +1,6 @@
 //! What a slot tells of stations whose frames no sensor sees.
 
+use super::remainder::SlotRemainder;
 use super::round::UnseenPart;
 use airpace_units::StationId;
 
@@ -9,6 +10,8 @@ pub(super) struct Slot {
     /// The round, seconds, and frames of the access point in it.
     pub(super) round_s: f64,
     pub(super) frames: f64,
+    /// Usual airtime of a packet in the cell, seconds.
+    pub(super) usual_packet_s: f64,
     /// What the stations that are seen and other networks leave, as a share of the time.
     pub(super) left: f64,
     /// Packets per second that frames take.
@@ -18,12 +21,14 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// A slot whose round takes `round_s`, of which `left_s` are left to the stations in `unseen`.
-    pub(super) fn new(left_s: f64, round_s: f64, frames: f64, unseen: &[UnseenPart]) -> Self {
+    /// A slot whose round leaves `left_s` to the stations in `unseen`.
+    pub(super) fn new(left_s: f64, round: &SlotRemainder, unseen: &[UnseenPart]) -> Self {
+        let round_s = round.round_s;
         let pps = |part: &UnseenPart| (part.station, part.taken(round_s) / round_s);
         Self {
             round_s,
-            frames,
+            frames: round.frames,
+            usual_packet_s: round.usual_packet_s,
             left: left_s / round_s,
             pps: unseen.iter().map(pps).collect(),
             sent_pps: unseen.iter().map(|part| (part.station, part.pps)).collect(),

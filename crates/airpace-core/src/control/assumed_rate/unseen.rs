@@ -132,7 +132,13 @@ impl AssumeRates {
         let of = |parts: &[RoundPart]| {
             round::remainder(parts, others, overhead_s, common_s, usual_bit_s)
         };
-        let (slot, alone) = (of(&means)?, of(&alone)?);
+        let (Some(slot), Some(alone)) = (of(&means), of(&alone)) else {
+            return if round::is_seen_idle(&alone) {
+                self.remainder.add_idle(now, others.unseen)
+            } else {
+                None
+            };
+        };
         self.remainder.add(now, slot, &alone, others.unseen)
     }
 

@@ -2,6 +2,7 @@
 
 use super::{DownlinkSegment, UplinkAck};
 use crate::sensor::connections::is_after;
+use crate::wire::transport::SackBlock;
 use airpace_units::Time;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -21,8 +22,6 @@ pub(super) const TICK_S: f64 = 1e-3;
 pub(super) struct Arrived {
     pub(super) segments: u32,
     pub(super) bytes: u64,
-    /// When the last of the segments was handed over.
-    pub(super) last_sent: Option<Time>,
 }
 
 /// One connection.
@@ -58,20 +57,25 @@ impl Flow {
     }
 
     /// An acknowledgement passes. Returns what is known to have arrived since the last one; `None` if
-    /// it is not about anything that was handed over.
+    /// it is not about anything that was handed over. `each` is called with the time at which each segment
+    /// that is not in a gap was handed over.
     ///
     /// What counts is the highest sequence number that has arrived: the edge of the cumulative or of
     /// the selective acknowledgement. A cumulative acknowledgement that jumps over selective ones
-    /// tells of packets that came long before.
-    pub(super) fn on_ack(&mut self, ack: &UplinkAck) -> Option<Arrived> {
+    /// tells of packets that came long before. Segments in a gap count in place of their retransmissions.
+    pub(super) fn on_ack(
+        &mut self,
+        ack: &UplinkAck,
+        mut each: impl FnMut(Time),
+    ) -> Option<Arrived> {
         let highest = self.highest?;
         if is_after(ack.number, highest) {
             return None;
         }
-        let edge = match ack.sack_edge {
-            Some(edge) if is_after(edge, ack.number) && !is_after(edge, highest) => edge,
-            _ => ack.number,
-        };
+        let is_ahead =
+            |block: &SackBlock| is_after(block.end, ack.number) && !is_after(block.end, highest);
+        let block = ack.highest_sack.filter(is_ahead);
+        let edge = block.map_or(ack.number, |block| block.end);
         let before = *self.edge.get_or_insert(edge);
         if !is_after(edge, before) {
             return Some(Arrived::default());
@@ -84,8 +88,12 @@ impl Flow {
         while let Some(&(end, sent)) = self.outstanding.front()
             && !is_after(end, edge)
         {
+            let is_in_gap =
+                |block: SackBlock| !is_after(end, block.start) && is_after(end, ack.number);
+            if !block.is_some_and(is_in_gap) {
+                each(sent);
+            }
             arrived.segments += 1;
-            arrived.last_sent = Some(sent);
             self.outstanding.pop_front();
         }
         Some(arrived)

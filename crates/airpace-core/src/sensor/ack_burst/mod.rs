@@ -23,6 +23,7 @@ mod uploads;
 
 use crate::report::{LevelSource, Sensor, SlotReport};
 use crate::wire::tcp::Timestamps;
+use crate::wire::transport::SackBlock;
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 use station::StationBursts;
@@ -65,8 +66,8 @@ pub struct UplinkAck {
     pub number: u32,
     /// The timestamps option, if present.
     pub timestamps: Option<Timestamps>,
-    /// The highest sequence number that it acknowledges selectively, if any.
-    pub sack_edge: Option<u32>,
+    /// The highest of the blocks that it acknowledges selectively, if any.
+    pub highest_sack: Option<SackBlock>,
     /// How much had come from the station before, in all, in bytes modulo 2³², with or without Ethernet
     /// headers. Without it, what the station uploads in the same frame is not known.
     pub before_bytes: Option<u32>,

@@ -49,13 +49,13 @@ struct Burst {
     written_s: Option<(f64, f64)>,
     /// When its first acknowledgement came.
     answered: Option<Time>,
-    /// When the last packet that it acknowledges was handed over.
-    sent: Time,
+    /// Those that it answers.
+    handed_over: HandedOver,
     /// When another station answered the frame before, if one did.
     others: Option<Time>,
     /// Whether another station answered at nearly the same time.
     with_others: bool,
-    /// Segments that it acknowledges.
+    /// Segments that it acknowledges, with those that are still missing.
     segments: u32,
     /// Acknowledgements in it, whether of anything new or not.
     acks: u32,
@@ -63,6 +63,40 @@ struct Burst {
     before_bytes: Option<u32>,
     /// How long before it the latest burst of any station began.
     since_latest: Option<Duration>,
+}
+
+/// The segments that have arrived with the frames that a burst answers.
+#[derive(Clone, Copy, Debug, Default)]
+struct HandedOver {
+    segments: u32,
+    /// When the last was handed over.
+    last: Time,
+    /// The longest time between one and the next, and the segments after it.
+    gap: Duration,
+    after_gap: u32,
+}
+
+impl HandedOver {
+    fn add(&mut self, at: Time) {
+        let gap = at.saturating_since(self.last);
+        if self.segments > 0 && gap > self.gap {
+            (self.gap, self.after_gap) = (gap, 0);
+        }
+        self.segments += 1;
+        self.after_gap += 1;
+        self.last = self.last.max(at);
+    }
+
+    /// Segments in the last frame, which took `transit` since the last was handed over. One that came before a
+    /// longer gap was in a frame of its own: a station that delays its acknowledgements leaves one segment
+    /// unanswered until the next.
+    fn in_last_frame(&self, transit: Duration) -> u32 {
+        if self.gap > transit && self.after_gap + 1 == self.segments {
+            self.after_gap
+        } else {
+            self.segments
+        }
+    }
 }
 
 impl Burst {
@@ -191,30 +225,33 @@ impl StationBursts {
             self.uploads.add(since, uploaded);
         }
         if let Some(answered) = burst.answered.filter(|_| !burst.with_others) {
-            let both = burst.segments.saturating_add(uploaded);
             // The least times count for the way, so none may be too short because too much was taken off.
-            let whole = answered.saturating_since(burst.sent);
-            self.path.add(answered, whole, both);
+            let whole = answered.saturating_since(burst.handed_over.last);
+            let all = burst.handed_over.segments.saturating_add(uploaded);
+            self.path.add(answered, whole, all);
             let way = if self.is_beside_upload {
                 self.path.delay()
             } else {
                 Duration::ZERO
             };
-            // The answer comes with what the station uploads in the same frame: its time is taken off. As long
-            // as it is not known, such a segment is taken to last as long as one that is answered.
-            let (upload, segments) = match self.uploads.time_of(uploaded) {
-                Some(upload) => (upload, burst.segments),
-                None => (Duration::ZERO, both),
-            };
             // The frame is on the air from the later of two events on: the last packet has come to the
             // access point, and another station has answered the frame before.
             let since_arrival = whole.saturating_sub(way);
-            let since = match burst.others {
-                Some(others) => since_arrival.min(answered.saturating_since(others)),
-                None => since_arrival,
+            let since_others = burst.others.map(|others| answered.saturating_since(others));
+            let (since, answers) = match since_others.filter(|since| *since < since_arrival) {
+                Some(since) => (since, burst.handed_over.segments),
+                None => (
+                    since_arrival,
+                    burst.handed_over.in_last_frame(since_arrival),
+                ),
             };
-            let transit = since.saturating_sub(upload);
-            self.transits.add(transit, segments);
+            // The answer comes with what the station uploads in the same frame: its time is taken off. As long
+            // as it is not known, such a segment is taken to last as long as one that is answered.
+            let (upload, segments) = match self.uploads.time_of(uploaded) {
+                Some(upload) => (upload, answers),
+                None => (Duration::ZERO, answers.saturating_add(uploaded)),
+            };
+            self.transits.add(since.saturating_sub(upload), segments);
         }
         self.burst = Burst {
             number: self.burst.number + 1,
@@ -228,12 +265,8 @@ impl StationBursts {
         self.burst.acks += 1;
         let burst = self.burst.number;
         let flow = self.flows.seen(now, ack.flow);
-        let Some(Arrived {
-            segments,
-            bytes,
-            last_sent,
-        }) = flow.on_ack(ack)
-        else {
+        let mut handed_over = self.burst.handed_over;
+        let Some(Arrived { segments, bytes }) = flow.on_ack(ack, |at| handed_over.add(at)) else {
             return false;
         };
         let written_s = ack
@@ -256,13 +289,11 @@ impl StationBursts {
         self.observed.segments += f64::from(segments);
         self.burst.segments += segments;
         self.bytes += bytes + HEADER_BYTES * u64::from(segments);
-        if let Some(sent) = last_sent {
-            if self.burst.answered.is_none() {
-                self.burst.answered = Some(now);
-                self.burst.others = others;
-            }
-            self.burst.sent = self.burst.sent.max(sent);
+        if handed_over.segments > 0 && self.burst.answered.is_none() {
+            self.burst.answered = Some(now);
+            self.burst.others = others;
         }
+        self.burst.handed_over = handed_over;
         let begins = !core::mem::replace(&mut self.burst.acknowledges, true);
         if begins {
             self.observed.bursts += 1.0;

@@ -48,7 +48,7 @@ fn hear(
                 value: 77_000 + (at.as_nanos() / 1_000_000) as u32,
                 echo: 0,
             }),
-            sack_edge: None,
+            highest_sack: None,
             before_bytes: None,
         });
         if (frame + 1) % frames_per_burst == 0 {
@@ -95,12 +95,117 @@ fn selective_acknowledgements_count_as_acknowledged() {
     let report = hear(12, 2, |ack| {
         Some(UplinkAck {
             number: 1_448,
-            sack_edge: Some(ack.number),
+            highest_sack: Some(SackBlock {
+                start: 2_896,
+                end: ack.number,
+            }),
             ..ack
         })
     });
     let level = report.level().unwrap();
     assert!((level / 12.0 - 1.0).abs() < 0.1, "{level}");
+}
+
+#[test]
+fn segments_that_are_missing_do_not_shorten_the_time_per_segment() {
+    // The access point's queue is full and has dropped every second segment, so that frames hold half of what
+    // selective acknowledgements advance by.
+    const HELD: u32 = 6;
+    const SEGMENT_US: u64 = 200;
+    let mut sensor = AckBurst::new();
+    let mut transit = None;
+    let mut at = Time::ZERO;
+    let mut sequence = 1_448;
+    for frame in 0..500 {
+        let mut acks = Vec::new();
+        for number in 0..2 * HELD {
+            let tcp = DownlinkSegment {
+                flow: FlowKey(1),
+                sequence,
+                payload: 1_448,
+            };
+            let packet = DownlinkPacket {
+                bytes: 1_500,
+                tcp: Some(tcp),
+            };
+            sensor.on_downlink(at, STATION, &packet);
+            let end = sequence + 1_448;
+            if number % 2 == 1 {
+                acks.push(SackBlock {
+                    start: sequence,
+                    end,
+                });
+            }
+            sequence = end;
+        }
+        at += TRANSIT_COMMON + Duration::from_micros(SEGMENT_US * u64::from(HELD));
+        for block in acks {
+            let ack = UplinkAck {
+                flow: FlowKey(1),
+                number: 1_448,
+                timestamps: Some(Timestamps {
+                    // Milliseconds of a clock of its own; below 2^32.
+                    value: (at.as_nanos() / 1_000_000) as u32,
+                    echo: 0,
+                }),
+                highest_sack: Some(block),
+                before_bytes: None,
+            };
+            sensor.on_ack(at, STATION, &ack);
+        }
+        if frame % 50 == 49 {
+            transit = SegmentTransit::of(&sensor.close_slot(at, STATION));
+        }
+        at += Duration::from_micros(200);
+    }
+    let found_us = (transit.unwrap().of_frame(1.0) - TRANSIT_COMMON).as_secs_f64() * 1e6;
+    assert!(
+        (found_us / SEGMENT_US as f64 - 1.0).abs() < 0.05,
+        "{found_us}"
+    );
+}
+
+#[test]
+fn a_station_that_answers_every_second_frame_of_one_segment_does_not_seem_twice_as_fast() {
+    const SEGMENT_US: u64 = 400;
+    let mut sensor = AckBurst::new();
+    let mut transit = None;
+    for number in 0..2_000_u32 {
+        // One segment at a time, because the box sends slowly.
+        let sent = Time::from_micros(1_750 * u64::from(number));
+        let tcp = DownlinkSegment {
+            flow: FlowKey(1),
+            sequence: number * 1_448,
+            payload: 1_448,
+        };
+        let packet = DownlinkPacket {
+            bytes: 1_500,
+            tcp: Some(tcp),
+        };
+        sensor.on_downlink(sent, STATION, &packet);
+        if number % 2 == 1 {
+            let at = sent + TRANSIT_COMMON + Duration::from_micros(SEGMENT_US);
+            let ack = UplinkAck {
+                flow: FlowKey(1),
+                number: (number + 1) * 1_448,
+                timestamps: Some(Timestamps {
+                    value: (at.as_nanos() / 1_000_000) as u32,
+                    echo: 0,
+                }),
+                highest_sack: None,
+                before_bytes: None,
+            };
+            sensor.on_ack(at, STATION, &ack);
+        }
+        if number % 60 == 59 {
+            transit = SegmentTransit::of(&sensor.close_slot(sent + TRANSIT_COMMON, STATION));
+        }
+    }
+    let found_us = (transit.unwrap().of_frame(1.0) - TRANSIT_COMMON).as_secs_f64() * 1e6;
+    assert!(
+        (found_us / SEGMENT_US as f64 - 1.0).abs() < 0.05,
+        "{found_us}"
+    );
 }
 
 #[test]
@@ -159,7 +264,7 @@ fn both_ways(uploaded: u32, lone: u32) -> SlotReport {
                     value: 77_000 + (now_us / 1_000) as u32,
                     echo: 0,
                 }),
-                sack_edge: None,
+                highest_sack: None,
                 before_bytes: Some(bytes),
             };
             let passes = Time::from_micros(now_us + u64::from(pair));
@@ -209,7 +314,8 @@ proptest! {
                 }
                 1 => {
                     let timestamps = other.map(|value| Timestamps { value, echo: number });
-                    sensor.on_ack(at, STATION, &UplinkAck { flow, number, timestamps, sack_edge: other, before_bytes: other });
+                    let highest_sack = other.map(|end| SackBlock { start: end ^ number, end });
+                    sensor.on_ack(at, STATION, &UplinkAck { flow, number, timestamps, highest_sack, before_bytes: other });
                 }
                 2 => sensor.on_uplink_other(at, STATION, Some(number)),
                 _ => {

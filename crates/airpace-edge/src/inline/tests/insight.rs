@@ -154,7 +154,7 @@ fn round_trips_on_the_wired_side_are_told_apart_from_waits_at_the_access_point()
             flow: FLOW,
             number: 1,
             timestamps: Some(Timestamps { value, echo: 0 }),
-            sack_edge: None,
+            highest_sack: None,
             before_bytes: None,
         };
         inline.on_uplink(ms(begin), 0, PHONE, Uplink::Ack(ack));

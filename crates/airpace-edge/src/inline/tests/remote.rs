@@ -171,7 +171,7 @@ impl Cell {
                 flow: FLOW,
                 number: (station.last + 1) * 1_448,
                 timestamps: None,
-                sack_edge: None,
+                highest_sack: None,
                 before_bytes: None,
             };
             self.inline.on_uplink(now, 0, station.mac, Uplink::Ack(ack));

@@ -73,12 +73,12 @@ impl ProxyNode {
         let before_bytes = observing.uplink_bytes[station];
         observing.uplink_bytes[station] = before_bytes.wrapping_add(parcel.bytes);
         match PassingRecord::of(now, parcel).header {
-            PassingHeader::Ack { ack, sack_edge } => {
+            PassingHeader::Ack { ack, highest_sack } => {
                 let ack = UplinkAck {
                     flow: FlowKey(u64::from(parcel.flow)),
                     number: ack.number,
                     timestamps: ack.timestamps,
-                    sack_edge,
+                    highest_sack,
                     before_bytes: Some(before_bytes),
                 };
                 observing.observer.on_ack(now, station, &ack);

@@ -51,12 +51,16 @@ impl SoloDips {
 
     /// Begins the introduction of the stations that are unknown.
     pub(super) fn begin_introduction(&mut self, now: Time) {
-        let round = self.usual.back().map(|slot| slot.round_s);
-        if let Some(least) = round.and_then(least_rate_part) {
-            let unknown = self.unknown(now).collect();
+        let Some(slot) = self.usual.back() else {
+            return;
+        };
+        if let Some(least) = least_rate_part(slot.round_s) {
+            let (unknown, sent): (Vec<StationId>, Vec<f64>) = self.unknown(now).unzip();
+            // As much as the access point may hold, if it has a usual airtime.
+            let held_s = sent.iter().sum::<f64>() * slot.usual_packet_s;
             let quiet_part = introduction::QUIET_PART.max(least);
             self.tries += 1;
-            self.introduction = Some(Introduction::new(now, unknown, quiet_part));
+            self.introduction = Some(Introduction::new(now, unknown, quiet_part, held_s));
         }
     }
 
@@ -69,11 +73,16 @@ impl SoloDips {
         });
     }
 
-    /// Stations of which nothing is known.
-    fn unknown(&self, now: Time) -> impl Iterator<Item = StationId> + '_ {
+    /// Stations of which nothing is known, and packets that they have been sent.
+    fn unknown(&self, now: Time) -> impl Iterator<Item = (StationId, f64)> + '_ {
         let is_known = |station| self.known.iter().any(|known| known.0 == station);
         let ripe = self.candidates.ripe(now);
-        ripe.filter(move |&station| !is_known(station))
+        ripe.filter(move |&(station, _)| !is_known(station))
+    }
+
+    /// Whether stations have been introduced.
+    pub(in super::super) fn has_introduced(&self) -> bool {
+        self.introduced.is_some()
     }
 
     /// Whether what may begin next is an introduction.

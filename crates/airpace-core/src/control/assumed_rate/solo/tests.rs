@@ -1,4 +1,5 @@
 use super::super::introduction::Introduced;
+use super::super::remainder::SlotRemainder;
 use super::*;
 
 const SLOT_S: f64 = 0.1;
@@ -74,7 +75,11 @@ impl Cell {
         if !self.solo.is_dip(self.now) && weighted_pps > 0.0 {
             self.mean_s += 0.5 * (left / weighted_pps - self.mean_s);
         }
-        let slot = Slot::new(left * ROUND_S, ROUND_S, 4.0, &unseen);
+        let slot = Slot::new(
+            left * ROUND_S,
+            &SlotRemainder::of_round(ROUND_S, 4.0),
+            &unseen,
+        );
         self.solo.notice(self.now, &unseen);
         let ended = self.solo.take(self.now, slot, &unseen, self.mean_s);
         if let Ended::Introduction(mean_s) = ended {
@@ -174,7 +179,7 @@ fn stations_whose_frames_are_seen_after_all_are_not_kept_quiet() {
     for _ in 0..5 {
         cell.now += Duration::from_secs_f64(SLOT_S);
         cell.solo.notice(cell.now, &[]);
-        let slot = Slot::new(0.0, ROUND_S, 4.0, &[]);
+        let slot = Slot::new(0.0, &SlotRemainder::of_round(ROUND_S, 4.0), &[]);
         cell.solo.take(cell.now, slot, &[], cell.mean_s);
     }
     let parts = [0, 1].map(|index| cell.solo.rate_part(cell.now, StationId::from_index(index)));
@@ -220,7 +225,7 @@ fn while_nothing_is_left_for_the_stations_nothing_is_learnt() {
     for packet_s in [-1e-6, 0.0, f64::NAN] {
         for _ in 0..30 {
             cell.now += Duration::from_secs_f64(SLOT_S);
-            let slot = Slot::new(-1e-3, ROUND_S, 4.0, &[]);
+            let slot = Slot::new(-1e-3, &SlotRemainder::of_round(ROUND_S, 4.0), &[]);
             cell.solo.take(cell.now, slot, &[], packet_s);
         }
     }
@@ -263,7 +268,11 @@ fn a_negative_airtime_is_not_believed_of_the_station_that_was_introduced() {
             uplink_per_s: 0.0,
         })
         .collect();
-    let slot = Slot::new(0.1 * ROUND_S, ROUND_S, 4.0, &unseen);
+    let slot = Slot::new(
+        0.1 * ROUND_S,
+        &SlotRemainder::of_round(ROUND_S, 4.0),
+        &unseen,
+    );
     solo.take(Time::ZERO, slot, &unseen, 60e-6);
     let introduced = [found(0, -30e-6), found(1, 180e-6)];
     let mean_s = solo.introduce(Time::ZERO, &introduced, 60e-6);
