@@ -27,7 +27,7 @@ const EXAMPLES: &str = "Examples:
   airpace edge --wan eth0 --ap eth1 --radio air0     with a monitor interface near the access point
   airpace edge --wan eth0 --ap eth1 --web --metrics  page at http://127.0.0.1:8080, metrics at port 9110
   airpace edge --config edge.toml
-  airpace edge --wan eth0 --undo                     remove what a killed run has left
+  airpace edge --undo                                remove what a killed run has left
   airpace edge --schema                              every key of the configuration
 
 While it runs:
@@ -149,7 +149,22 @@ fn undo(args: &Edge) -> anyhow::Result<ExitCode> {
     let wan = match (&args.wan, &args.config) {
         (Some(wan), _) => wan.clone(),
         (None, Some(path)) => config::edge(path, &[])?.wan,
-        (None, None) => return Err(bad_input("name the port of the run to undo: --wan eth0")),
+        (None, None) => match airpace_live::edge::ports_of_gone_boxes().as_slice() {
+            [] => {
+                output::text(
+                    "nothing to undo: no run has left anything in this network namespace\n",
+                )?;
+                return Ok(ExitCode::SUCCESS);
+            }
+            [wan] => wan.clone(),
+            several => {
+                return Err(bad_input(format!(
+                    "several runs have left something, on {}: name one, --wan {}",
+                    several.join(", "),
+                    several[0]
+                )));
+            }
+        },
     };
     let what = if airpace_live::edge::undo(&wan)? {
         "restored what the run had left"

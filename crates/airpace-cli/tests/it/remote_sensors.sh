@@ -1,5 +1,5 @@
 # Runs downloads through the in-line box behind the emulated access point. $1: the program, $2: a
-# folder for files, $3: radio or agents, $4: seconds. Exit code 77: the box could not be started.
+# folder for files, $3: radio, agents or nothing, $4: seconds. Exit code 77: the box could not be started.
 airpace=$1 folder=$2 sensor=$3 seconds=$4
 set -- $AIRPACE_STATION_IPS; ips=$*
 set -- $AIRPACE_STATION_MACS; macs=$*
@@ -31,7 +31,7 @@ ports = ["$AIRPACE_AP_PORT"]
 END
 if [ "$sensor" = radio ]; then
     echo 'radio = "air0"' >> "$folder/edge.toml"
-else
+elif [ "$sensor" = agents ]; then
     # The box has an address on the bridge, where agents reach it.
     nsenter --net="$AIRPACE_NS_BOX" ip address add 10.77.0.2/24 dev br0
     box=$(key "$folder/box.key")
@@ -58,7 +58,7 @@ sleep 1
 kill -0 $edge 2>/dev/null || { cat "$folder/edge.log"; exit 77; }
 index=0 receivers=
 for ip in $ips; do
-    [ "$sensor" = radio ] || in_station $index "$airpace" agent --config "$folder/agent$index.toml" > "$folder/agent$index.log" 2>&1 &
+    [ "$sensor" != agents ] || in_station $index "$airpace" agent --config "$folder/agent$index.toml" > "$folder/agent$index.log" 2>&1 &
     eval "namespace=\$AIRPACE_NS_STA$index"
     nsenter --net="$namespace" "$airpace" tool receive "$ip:5001" > "$folder/received$index.json" 2>/dev/null &
     receivers="$receivers $!"

@@ -181,23 +181,33 @@ pub(super) fn running() -> Vec<String> {
 /// What is left of boxes of this network namespace that no longer run, a sentence for each. `wan` asks
 /// for a single one.
 pub(super) fn of_gone_boxes(wan: Option<&str>) -> Vec<String> {
-    let mut told = Vec::new();
-    for file in files() {
-        let is_asked_for = wan.is_none_or(|wan| wan == file.wan);
-        let is_own = state::own_namespace() == Some(file.namespace);
-        if file.kind != Kind::State || !is_own || !is_asked_for || is_running(&file.wan) {
-            continue;
-        }
-        if state::is_outlived(&file.path) {
-            continue;
-        }
-        let state = state::read(&file.path).ok().flatten();
-        if state.as_ref().is_some_and(is_over) {
-            continue;
-        }
-        told.push(describe(&file.wan, state.as_ref()));
-    }
-    told
+    gone_boxes()
+        .filter(|(file, _)| wan.is_none_or(|wan| wan == file.wan))
+        .map(|(file, state)| describe(&file.wan, state.as_ref()))
+        .collect()
+}
+
+/// The wan ports of the boxes of this network namespace that no longer run and have left something.
+pub fn ports_of_gone_boxes() -> Vec<String> {
+    gone_boxes().map(|(file, _)| file.wan).collect()
+}
+
+/// The state files of those boxes, and what they say; `None` if a file cannot be used.
+fn gone_boxes() -> impl Iterator<Item = (BoxFile, Option<BridgeState>)> {
+    let is_of_gone_box = |file: &BoxFile| {
+        file.kind == Kind::State
+            && state::own_namespace() == Some(file.namespace)
+            && !is_running(&file.wan)
+            && !state::is_outlived(&file.path)
+    };
+    files()
+        .into_iter()
+        .filter(is_of_gone_box)
+        .map(|file| {
+            let state = state::read(&file.path).ok().flatten();
+            (file, state)
+        })
+        .filter(|(_, state)| !state.as_ref().is_some_and(is_over))
 }
 
 /// Whether the bridge that was made for a run no longer exists, so that nothing passes in it.

@@ -276,8 +276,14 @@ fn after_a_kill_the_status_says_where_traffic_passes_and_how_to_go_on() {
     run(&bed, "ip link set ap0 nomaster");
     let (_, text) = airpace(&bed, &["status"]);
     assert!(text.contains("no longer as it was"), "{text}");
-    let (code, text) = edge(&bed, &["--wan", "wan", "--undo"]);
+    // It is the only one, so that its port need not be named.
+    let (code, text) = edge(&bed, &["--undo"]);
     assert!(code == Some(0) && text.contains("restored"), "{text}");
+    let (code, text) = edge(&bed, &["--undo"]);
+    assert!(
+        code == Some(0) && text.contains("nothing to undo"),
+        "{text}"
+    );
     let (_, text) = airpace(&bed, &["status"]);
     assert!(text.contains("no airpace edge runs"), "{text}");
 }

@@ -15,6 +15,7 @@ mod alike;
 mod beside;
 mod candidates;
 mod dip;
+mod doze;
 mod foreign;
 mod intercept;
 mod introduction;
@@ -35,6 +36,7 @@ use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 use beside::{beside_known, drawn_to_known};
 use core::time::Duration;
+use doze::Doze;
 use foreign::Foreign;
 use intercept::{Line, intercept};
 use remainder::{Remainder, Told};
@@ -105,6 +107,8 @@ struct Assumed {
     is_dipped: bool,
     /// When its frames were seen last.
     seen_at: Option<Time>,
+    /// Whether it sleeps.
+    doze: Doze,
     /// How long its frames took in the last slots.
     transits: Transits,
     /// How its transits depend on the level.
@@ -142,6 +146,7 @@ impl AssumeRates {
                     observed: None,
                     is_dipped: false,
                     seen_at: None,
+                    doze: Doze::default(),
                     transits: Transits::default(),
                     line: Line::default(),
                     ratio: Ratio::default(),
@@ -150,6 +155,20 @@ impl AssumeRates {
                 idx
             });
         &mut self.assumed[idx].1
+    }
+
+    /// Forgets what this slot's reports say of stations that sleep.
+    fn set_sleepers_aside(&mut self, now: Time) {
+        for idx in 0..self.reports.len() {
+            let report = self.reports[idx].clone();
+            let assumed = self.assumed(report.station);
+            if let Some(sample) = Sample::read(&report)
+                && let Some(usual) = assumed.observed
+                && assumed.doze.take(now, &sample, usual.round_s)
+            {
+                self.reports[idx] = doze::without_what_was_seen(&report);
+            }
+        }
     }
 
     /// Updates the assumed rates of the stations whose frames this slot's reports tell of. Returns the
@@ -377,6 +396,7 @@ impl RateController for AssumeRates {
     fn on_slot(&mut self, now: Time, reports: &[SlotReport]) -> &[Allocation] {
         self.reports.clear();
         self.reports.extend_from_slice(reports);
+        self.set_sleepers_aside(now);
         let told = self.learn(now);
         self.adjust_unseen(now, told);
         let mut reports = core::mem::take(&mut self.reports);

@@ -11,6 +11,8 @@ use core::time::Duration;
 
 /// Median wait in seconds from which a station of which only the waiting times are known gets less.
 const LONG_WAIT_S: f64 = 0.008;
+/// The same from which its packets do not wait.
+const NO_WAIT_S: f64 = 0.001;
 /// Factors of its assumed rate per slot then, and while its packets do not wait.
 const WAITING_FALL: f64 = 0.8;
 const IDLE_RISE: f64 = 1.5;
@@ -191,8 +193,12 @@ impl AssumeRates {
             let told = told.filter(|_| !is_uploader(&sample));
             let bps = match (sample.wait, told) {
                 (Some(wait), _) if wait.median_s > LONG_WAIT_S => assumed.bps * WAITING_FALL,
-                // A rate that frames have shown holds while they are not seen for a while.
-                (Some(_), _) if sample.backlogged && is_new => assumed.bps * IDLE_RISE,
+                // A rate that frames have shown holds while they are not seen for a while, unless their packets
+                // wait here and not at the access point: at a rate that is too low frames hold one packet, and
+                // nothing tells that.
+                (Some(wait), _) if sample.backlogged && (is_new || wait.median_s < NO_WAIT_S) => {
+                    assumed.bps * IDLE_RISE
+                }
                 (Some(_), _) => assumed.bps,
                 (None, Some(told)) => {
                     let packet_bytes = sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
