@@ -188,6 +188,11 @@ fn configuration(args: &Edge) -> anyhow::Result<EdgeConfig> {
     let mut config = match (&args.config, &args.wan) {
         // A file may leave the ports to the options.
         (Some(path), _) => config::edge(path, &ports(args))?,
+        (None, Some(wan)) if args.ap.is_empty() => {
+            return Err(bad_input(format!(
+                "name the side of the access point too: --wan {wan} --ap eth1"
+            )));
+        }
         (None, Some(wan)) => EdgeConfig {
             wan: wan.clone(),
             ap: args.ap.iter().map(|port| access_point(port)).collect(),
