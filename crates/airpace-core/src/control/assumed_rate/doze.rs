@@ -19,9 +19,9 @@ const ROUND_S: f64 = 0.045;
 const OVER_USUAL: f64 = 6.0;
 /// Least median wait of packets meanwhile, seconds. Those to a station that is sent little do not wait.
 const WAIT_S: f64 = 0.05;
-/// After that, what is seen tells nothing for so long: frames of before and after the beacon are in one slot.
+/// What is seen tells nothing for so long after the last such slot: a slot may end between two groups of frames.
 const AFTER: Duration = Duration::from_millis(300);
-/// After so long it is no sleep: an access point has no room for as much as a download sends in that time.
+/// For so long at the most a station is taken to sleep. If it does not, the access point's queue grows meanwhile.
 const LONGEST: Duration = Duration::from_secs(20);
 
 /// Whether a station sleeps.

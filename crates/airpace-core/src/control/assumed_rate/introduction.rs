@@ -235,9 +235,7 @@ impl Introduction {
         } else if time >= self.quiet_most {
             let last = self.last(self.slots.len().div_ceil(2));
             let (first, second) = last.split_at(last.len() / 2);
-            if mean_left(first) - mean_left(second) > DRAINING
-                && time < DRAINED.max(self.quiet_most)
-            {
+            if mean_left(first) - mean_left(second) > DRAINING && time < DRAINED {
                 return taken;
             }
             let left_s: f64 = last.iter().map(|slot| slot.left * slot.round_s).sum();
@@ -426,8 +424,11 @@ mod tests {
         let after = |ms| Time::ZERO + Duration::from_millis(ms);
         assert_eq!(introduction.rate_part(after(1400), station), QUIET_PART);
         assert_eq!(introduction.rate_part(after(1600), station), 1.0);
+        introduction.take(after(100), slot(0.1, &[100.0]), 60e-6);
+        assert_eq!(introduction.rate_part(after(1500), station), QUIET_PART);
+        assert_eq!(introduction.rate_part(after(1700), station), 1.0);
         // After some slots that were quiet the station has its turn.
-        for ms in (100..1000).step_by(100) {
+        for ms in (200..1000).step_by(100) {
             introduction.take(after(ms), slot(0.1, &[100.0]), 60e-6);
         }
         assert!(introduction.has_turns() && !introduction.is_broken_off(after(1400)));

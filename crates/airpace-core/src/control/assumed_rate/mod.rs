@@ -160,13 +160,13 @@ impl AssumeRates {
     /// Forgets what this slot's reports say of stations that sleep.
     fn set_sleepers_aside(&mut self, now: Time) {
         for idx in 0..self.reports.len() {
-            let report = self.reports[idx].clone();
-            let assumed = self.assumed(report.station);
-            if let Some(sample) = Sample::read(&report)
+            let (station, sample) = (self.reports[idx].station, Sample::read(&self.reports[idx]));
+            let assumed = self.assumed(station);
+            if let Some(sample) = sample
                 && let Some(usual) = assumed.observed
                 && assumed.doze.take(now, &sample, usual.round_s)
             {
-                self.reports[idx] = doze::without_what_was_seen(&report);
+                self.reports[idx] = doze::without_what_was_seen(&self.reports[idx]);
             }
         }
     }

@@ -24,7 +24,7 @@ const TRANSIT_USUAL_S: f64 = TRANSIT_COMMON.as_secs_f64();
 /// A packet waits for half a round on average until the frame in which it leaves. If it waits for
 /// less than this share of the time between frames, that is not a round.
 const WAITED_SHARE: f64 = 0.25;
-/// Beside a queue of a station whose frames are long, it waits longer than this, seconds.
+/// A packet that waits for longer than this, seconds, may have waited for a frame to another station.
 const AT_ONCE_S: f64 = 1e-3;
 /// Largest share of a transit that is taken for the common part where the round does not tell.
 const COMMON_MOST: f64 = 0.93;

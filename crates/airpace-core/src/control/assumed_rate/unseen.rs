@@ -11,7 +11,7 @@ use core::time::Duration;
 
 /// Median wait in seconds from which a station of which only the waiting times are known gets less.
 const LONG_WAIT_S: f64 = 0.008;
-/// The same from which its packets do not wait.
+/// Median wait in seconds below which its packets do not wait at the access point.
 const NO_WAIT_S: f64 = 0.001;
 /// Factors of its assumed rate per slot then, and while its packets do not wait.
 const WAITING_FALL: f64 = 0.8;

@@ -49,7 +49,7 @@ struct Burst {
     written_s: Option<(f64, f64)>,
     /// When its first acknowledgement came.
     answered: Option<Time>,
-    /// Those that it answers.
+    /// The segments that it answers.
     handed_over: HandedOver,
     /// When another station answered the frame before, if one did.
     others: Option<Time>,

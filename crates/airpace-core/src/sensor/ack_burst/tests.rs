@@ -8,6 +8,41 @@ const STATION: StationId = StationId(0);
 const ROUND: Duration = Duration::from_millis(2);
 const UPLINK: Duration = Duration::from_micros(390);
 
+/// A full segment from this sequence number on.
+fn packet(sequence: u32) -> DownlinkPacket {
+    DownlinkPacket {
+        bytes: 1_500,
+        tcp: Some(DownlinkSegment {
+            flow: FlowKey(1),
+            sequence,
+            payload: 1_448,
+        }),
+    }
+}
+
+/// An acknowledgement up to `number`, written `at`.
+fn ack(at: Time, number: u32) -> UplinkAck {
+    UplinkAck {
+        flow: FlowKey(1),
+        number,
+        timestamps: Some(Timestamps {
+            // Milliseconds of a clock of its own; below 2^32.
+            value: 77_000 + (at.as_nanos() / 1_000_000) as u32,
+            echo: 0,
+        }),
+        highest_sack: None,
+        before_bytes: None,
+    }
+}
+
+fn assert_segment_takes(transit: SegmentTransit, expected_us: u64) {
+    let found_us = (transit.of_frame(1.0) - TRANSIT_COMMON).as_secs_f64() * 1e6;
+    assert!(
+        (found_us / expected_us as f64 - 1.0).abs() < 0.05,
+        "{found_us}"
+    );
+}
+
 /// Hears a station for three seconds that receives a frame of `level` segments every two
 /// milliseconds, and sends one burst for every `frames_per_burst` of them. `change` may alter or
 /// drop what the box sees of each acknowledgement. Returns the report of the last slot.
@@ -29,28 +64,9 @@ fn hear(
                 Duration::ZERO
             };
         for number in 0..level {
-            let segment = DownlinkSegment {
-                flow: FlowKey(1),
-                sequence: (frame * level + number) * 1_448,
-                payload: 1_448,
-            };
-            let packet = DownlinkPacket {
-                bytes: 1_500,
-                tcp: Some(segment),
-            };
-            sensor.on_downlink(at, STATION, &packet);
+            sensor.on_downlink(at, STATION, &packet((frame * level + number) * 1_448));
         }
-        acks.push(UplinkAck {
-            flow: FlowKey(1),
-            number: (frame + 1) * level * 1_448,
-            timestamps: Some(Timestamps {
-                // Milliseconds of a clock of its own; below 2^32.
-                value: 77_000 + (at.as_nanos() / 1_000_000) as u32,
-                echo: 0,
-            }),
-            highest_sack: None,
-            before_bytes: None,
-        });
+        acks.push(ack(at, (frame + 1) * level * 1_448));
         if (frame + 1) % frames_per_burst == 0 {
             for (place, ack) in acks.drain(..).enumerate() {
                 let passes = at + Duration::from_micros(300 + 5 * place as u64);
@@ -119,16 +135,7 @@ fn segments_that_are_missing_do_not_shorten_the_time_per_segment() {
     for frame in 0..500 {
         let mut acks = Vec::new();
         for number in 0..2 * HELD {
-            let tcp = DownlinkSegment {
-                flow: FlowKey(1),
-                sequence,
-                payload: 1_448,
-            };
-            let packet = DownlinkPacket {
-                bytes: 1_500,
-                tcp: Some(tcp),
-            };
-            sensor.on_downlink(at, STATION, &packet);
+            sensor.on_downlink(at, STATION, &packet(sequence));
             let end = sequence + 1_448;
             if number % 2 == 1 {
                 acks.push(SackBlock {
@@ -141,15 +148,8 @@ fn segments_that_are_missing_do_not_shorten_the_time_per_segment() {
         at += TRANSIT_COMMON + Duration::from_micros(SEGMENT_US * u64::from(HELD));
         for block in acks {
             let ack = UplinkAck {
-                flow: FlowKey(1),
-                number: 1_448,
-                timestamps: Some(Timestamps {
-                    // Milliseconds of a clock of its own; below 2^32.
-                    value: (at.as_nanos() / 1_000_000) as u32,
-                    echo: 0,
-                }),
                 highest_sack: Some(block),
-                before_bytes: None,
+                ..ack(at, 1_448)
             };
             sensor.on_ack(at, STATION, &ack);
         }
@@ -158,11 +158,7 @@ fn segments_that_are_missing_do_not_shorten_the_time_per_segment() {
         }
         at += Duration::from_micros(200);
     }
-    let found_us = (transit.unwrap().of_frame(1.0) - TRANSIT_COMMON).as_secs_f64() * 1e6;
-    assert!(
-        (found_us / SEGMENT_US as f64 - 1.0).abs() < 0.05,
-        "{found_us}"
-    );
+    assert_segment_takes(transit.unwrap(), SEGMENT_US);
 }
 
 #[test]
@@ -173,39 +169,16 @@ fn a_station_that_answers_every_second_frame_of_one_segment_does_not_seem_twice_
     for number in 0..2_000_u32 {
         // One segment at a time, because the box sends slowly.
         let sent = Time::from_micros(1_750 * u64::from(number));
-        let tcp = DownlinkSegment {
-            flow: FlowKey(1),
-            sequence: number * 1_448,
-            payload: 1_448,
-        };
-        let packet = DownlinkPacket {
-            bytes: 1_500,
-            tcp: Some(tcp),
-        };
-        sensor.on_downlink(sent, STATION, &packet);
+        sensor.on_downlink(sent, STATION, &packet(number * 1_448));
         if number % 2 == 1 {
             let at = sent + TRANSIT_COMMON + Duration::from_micros(SEGMENT_US);
-            let ack = UplinkAck {
-                flow: FlowKey(1),
-                number: (number + 1) * 1_448,
-                timestamps: Some(Timestamps {
-                    value: (at.as_nanos() / 1_000_000) as u32,
-                    echo: 0,
-                }),
-                highest_sack: None,
-                before_bytes: None,
-            };
-            sensor.on_ack(at, STATION, &ack);
+            sensor.on_ack(at, STATION, &ack(at, (number + 1) * 1_448));
         }
         if number % 60 == 59 {
             transit = SegmentTransit::of(&sensor.close_slot(sent + TRANSIT_COMMON, STATION));
         }
     }
-    let found_us = (transit.unwrap().of_frame(1.0) - TRANSIT_COMMON).as_secs_f64() * 1e6;
-    assert!(
-        (found_us / SEGMENT_US as f64 - 1.0).abs() < 0.05,
-        "{found_us}"
-    );
+    assert_segment_takes(transit.unwrap(), SEGMENT_US);
 }
 
 #[test]
