@@ -1,9 +1,10 @@
 //! What to emulate, and why it can fail.
 
+use crate::network::BRIDGE;
 use crate::trace::StationMove;
 use airpace_core::phy::{LegacyRate, TxRate};
 use airpace_net::netns::NamespaceError;
-use airpace_net::tun::TunError;
+use airpace_net::tun::{TunError, is_interface_name};
 use airpace_sim::mac::{
     CellConfig, ConfigError, Direction, LinkConfig, MacConfig, PathConfig, RadioConfig, Scheme,
     ends,
@@ -316,6 +317,7 @@ impl EmulatorConfig {
         if n > MAX_ACCESS_POINTS {
             return Err(EmulatorError::TooManyAccessPoints(n));
         }
+        self.validate_names()?;
         for air in self.air_radios().flatten() {
             for loss in [air.data_loss, air.control_loss] {
                 if !(0.0..=1.0).contains(&loss) {
@@ -343,6 +345,32 @@ impl EmulatorConfig {
             Some(&home) => Err(EmulatorError::UnknownAccessPoint(home)),
             None => Ok(()),
         }
+    }
+}
+
+impl EmulatorConfig {
+    /// Checks the names of the interfaces in the box.
+    fn validate_names(&self) -> Result<(), EmulatorError> {
+        let Layer::Ethernet(ethernet) = &self.layer else {
+            return Ok(());
+        };
+        let mut taken = vec!["lo"];
+        taken.extend(ethernet.bridged.then_some(BRIDGE));
+        let further = self.further_access_points.iter();
+        let ports = [&ethernet.lan_port, &ethernet.ap_port]
+            .into_iter()
+            .chain(further.map(|point| &point.port));
+        let radios = self.air_radios().flatten().map(|air| &air.interface);
+        for name in ports.chain(radios) {
+            if !is_interface_name(name) {
+                return Err(EmulatorError::InterfaceName(name.clone()));
+            }
+            if taken.contains(&name.as_str()) {
+                return Err(EmulatorError::NameTaken(name.clone()));
+            }
+            taken.push(name);
+        }
+        Ok(())
     }
 }
 
@@ -401,6 +429,14 @@ pub enum EmulatorError {
     /// There are too many access points.
     #[error("{0} access points: at most {MAX_ACCESS_POINTS} are possible")]
     TooManyAccessPoints(usize),
+    /// No interface can have this name.
+    #[error(
+        "`{0}` cannot be the name of an interface: give 1 to 15 bytes without `/`, `:` or spaces"
+    )]
+    InterfaceName(String),
+    /// Two interfaces of the box would have this name.
+    #[error("the box already has an interface `{0}`: give each port and radio a name of its own")]
+    NameTaken(String),
     /// A station begins at an access point that does not exist.
     #[error("a station begins at access point {0}, but there are fewer (the first is 0)")]
     UnknownAccessPoint(usize),
@@ -446,6 +482,8 @@ impl EmulatorError {
                 | Self::Channels { .. }
                 | Self::NeedsEthernet
                 | Self::TooManyAccessPoints(_)
+                | Self::InterfaceName(_)
+                | Self::NameTaken(_)
                 | Self::UnknownAccessPoint(_)
                 | Self::DtimPeriod
         )

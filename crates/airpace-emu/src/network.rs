@@ -139,7 +139,7 @@ const WLAN: &str = "wlan0";
 const MONITOR: &str = "mon0";
 
 /// Name of the bridge in the box.
-const BRIDGE: &str = "br0";
+pub(crate) const BRIDGE: &str = "br0";
 
 /// The devices of a cell.
 #[derive(Debug)]

@@ -230,14 +230,19 @@ impl AsFd for Tun {
     }
 }
 
-/// Checks a name by the rules of the kernel's `dev_valid_name`.
-fn interface_name(name: &str) -> Result<CString, TunError> {
-    let valid = (1..libc::IFNAMSIZ).contains(&name.len())
-        && !name.contains(|c: char| c == '/' || c.is_whitespace())
+/// Whether an interface may have this name, by the rules of the kernel's `dev_valid_name`: 1 to 15 bytes without
+/// `/`, `:` and spaces, and neither `.` nor `..`.
+#[must_use]
+pub fn is_interface_name(name: &str) -> bool {
+    (1..libc::IFNAMSIZ).contains(&name.len())
+        && !name.contains(|c: char| matches!(c, '/' | ':' | '\0') || c.is_whitespace())
         && name != "."
-        && name != "..";
+        && name != ".."
+}
+
+fn interface_name(name: &str) -> Result<CString, TunError> {
     match CString::new(name) {
-        Ok(c_name) if valid => Ok(c_name),
+        Ok(c_name) if is_interface_name(name) => Ok(c_name),
         _ => Err(TunError::Name(name.to_owned())),
     }
 }

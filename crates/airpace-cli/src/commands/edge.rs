@@ -4,7 +4,7 @@ mod operate;
 
 use crate::output;
 use airpace_agent::config;
-use airpace_agent::failure::{bad_input, bad_input_with};
+use airpace_agent::failure::bad_input;
 use airpace_agent::log;
 use airpace_agent::stop::until_stopped;
 use airpace_api::config::{ApConfig, EdgeConfig, Override};
@@ -37,7 +37,7 @@ While it runs:
   airpace edge status --json
   airpace edge reload                                read --config again, as SIGHUP does
   airpace edge exempt 3c:22:fb:01:02:03              let a station's frames pass unpaced
-  airpace edge exempt 3c:22:fb:01:02:03 --off        pace it again
+  airpace edge exempt printer --off                  pace it again
   airpace edge aim low-latency                       aim at something else until the next reload
   airpace edge aim \"10 ms\"                           95 of 100 packets pass within 10 ms
 
@@ -238,7 +238,8 @@ fn configuration(args: &Edge) -> anyhow::Result<EdgeConfig> {
     config.dry_run |= args.dry_run;
     config
         .validate()
-        .map_err(|error| bad_input_with(error.one_line("options"), error.excerpt()))?;
+        // The line is one of a file that nobody has written.
+        .map_err(|error| bad_input(format!("with these options, {}", error.message)))?;
     Ok(config)
 }
 

@@ -217,6 +217,9 @@ fn impossible_cells_are_refused() {
         "cannot write",
     );
     assert_refused("emulate --mcs 12 -- true", "MCS 0 to 9");
+    let ports = "emulate --layer ethernet --ap-port";
+    assert_refused(&format!("{ports} a/b -- true"), "name of an interface");
+    assert_refused(&format!("{ports} lan0 -- true"), "a name of its own");
     assert_refused("emulate --mcs 9 --width 20 -- true", "choose another --mcs");
     assert_refused("emulate --loss 1 -- true", "below 1");
     assert_refused("emulate --loss NaN -- true", "finite");

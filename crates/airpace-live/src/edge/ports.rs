@@ -6,7 +6,7 @@
 use super::run::{PORTS, RunningEdge};
 use super::waiter::Waiter;
 use airpace_net::bridge::Forwarding;
-use airpace_net::netlink::Netlink;
+use airpace_net::netlink::{LinkError, Netlink};
 use airpace_units::Time;
 use core::time::Duration;
 
@@ -135,11 +135,10 @@ impl RunningEdge {
 
     /// Returns why the bridge would not forward the frames that are redirected past it.
     fn obstacle(&mut self) -> Option<String> {
-        // If the bridge was made for this run and an operator has deleted it, it is made again.
-        let looked = self.setup.forwarding().or_else(|error| {
-            self.setup.repair_bridge().map_err(|_| error)?;
-            self.setup.forwarding()
-        });
+        let looked = match self.setup.forwarding() {
+            Ok(forwarding) => Ok(forwarding),
+            Err(error) => self.remake_bridge(error),
+        };
         match looked {
             Ok(Forwarding::Obstructed(obstacle)) => Some(obstacle.to_string()),
             Ok(forwarding) => {
@@ -149,6 +148,16 @@ impl RunningEdge {
             }
             Err(error) => Some(error.to_string()),
         }
+    }
+
+    /// Makes the bridge again if it was made for this run and an operator has deleted it.
+    fn remake_bridge(&mut self, error: LinkError) -> Result<Forwarding, LinkError> {
+        self.setup.repair_bridge().map_err(|_| error)?;
+        let forwarding = self.setup.forwarding()?;
+        let text = "the bridge had been removed, and is there again";
+        tracing::warn!(event = "bridge-remade", "{text}");
+        self.note("bridge-remade", text);
+        Ok(forwarding)
     }
 
     /// Lets all frames pass for a reason, or ends that, and logs a change.

@@ -53,8 +53,8 @@ pub(crate) struct Reload {
 pub(crate) struct Exempt {
     #[command(flatten)]
     target: Target,
-    /// Hardware address of the station.
-    #[arg(value_name = "MAC")]
+    /// Hardware address of the station, or its name, if no other has it.
+    #[arg(value_name = "STATION")]
     station: String,
     /// Pace the station again.
     #[arg(long)]
@@ -96,7 +96,7 @@ pub(crate) fn run(operation: &Operation) -> anyhow::Result<ExitCode> {
         }
         Operation::Reload(reload) => tell(&reload.target, &EdgeRequest::Reload)?,
         Operation::Exempt(exempt) => {
-            let station: MacAddress = exempt.station.parse().map_err(bad_input)?;
+            let station = station(&exempt.target, &exempt.station)?;
             let request = EdgeRequest::Exempt {
                 station: station.to_string(),
                 exempt: !exempt.off,
@@ -114,6 +114,33 @@ pub(crate) fn run(operation: &Operation) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The hardware address of the station that an argument names.
+fn station(target: &Target, named: &str) -> anyhow::Result<MacAddress> {
+    let refused = match named.parse() {
+        Ok(mac) => return Ok(mac),
+        Err(refused) => refused,
+    };
+    let Some(stands) = request(target, &EdgeRequest::Status)?.status else {
+        bail!("the box did not send its status");
+    };
+    let stations = stands.access_points.iter().flat_map(|ap| &ap.stations);
+    let found: Vec<&str> = stations
+        .filter(|station| station.name.as_deref() == Some(named))
+        .map(|station| station.mac.as_str())
+        .collect();
+    match found[..] {
+        [mac] => mac.parse().map_err(bad_input),
+        [] => Err(bad_input(format!(
+            "no station is called {named}, and as an address: {refused}. `airpace edge status` lists the stations"
+        ))),
+        _ => Err(bad_input(format!(
+            "{} stations are called {named}, as stations choose their names themselves: give the address of one of {}",
+            found.len(),
+            found.join(", ")
+        ))),
+    }
 }
 
 /// Sends a request and prints what was done.

@@ -62,6 +62,9 @@ fn the_status_says_what_limits_each_station_and_what_has_happened() {
     eventually("without traffic the station is idle", || {
         of_first(&status(&bed))["limited_by"] == "idle"
     });
+    let (code, text) = edge(&bed, &["exempt", "nobody"]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("no station is called nobody"), "{text}");
     edge(&bed, &["exempt", "02:00:00:00:01:00"]);
     let shown = status(&bed);
     let station = of_first(&shown);

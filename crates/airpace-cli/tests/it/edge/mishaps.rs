@@ -181,6 +181,13 @@ fn a_bridge_that_somebody_deletes_is_made_again() {
         Wire::open(&bed.stations[0], "wlan0").send(&request);
         at_server.frames(QUIET).contains(&request)
     });
+    eventually("the operator is told", || {
+        let status = bed.ask(&EdgeRequest::Status).unwrap().status.unwrap();
+        status
+            .events
+            .iter()
+            .any(|event| event.kind == "bridge-remade")
+    });
 }
 
 #[test]

@@ -14,6 +14,7 @@ use ipnet::Ipv4Net;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
@@ -221,6 +222,22 @@ impl EdgeProcess {
             used += Duration::from_nanos(ns.parse()?);
         }
         Ok(used)
+    }
+}
+
+impl Drop for EdgeTestbed {
+    /// Removes what boxes that were killed here have left: nothing can be restored in a namespace that goes.
+    fn drop(&mut self) {
+        let namespace = || Some(fs::metadata("/proc/thread-self/ns/net").ok()?.ino());
+        let Ok(Some(namespace)) = self.middle.run(namespace) else {
+            return;
+        };
+        let prefix = format!("edge-{namespace}-");
+        for entry in fs::read_dir("/run/airpace").into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(&prefix) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
     }
 }
 
