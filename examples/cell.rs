@@ -42,6 +42,7 @@ fn network(proxies: Vec<ProxyConfig>) -> Result<WorldConfig> {
         sender: SenderConfig::new(Algorithm::Cubic),
         receiver: ReceiverConfig::default(),
         bytes: None,
+        is_quic: false,
     };
     let ping = PingConfig {
         interval: Duration::from_millis(20),

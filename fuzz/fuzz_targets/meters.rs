@@ -142,6 +142,7 @@ impl Meters {
                 let packet = DownlinkPacket {
                     bytes: input.arbitrary::<u16>()?.into(),
                     tcp: None,
+                    quic: None,
                 };
                 for _ in 0..input.int_in_range(1..=8)? {
                     self.radio

@@ -5,7 +5,9 @@
 use airpace_core::packet::Packet;
 use airpace_core::queue::FqCoDelConfig;
 use airpace_core::report::SlotReport;
-use airpace_core::sensor::ack_burst::{DownlinkPacket, DownlinkSegment, FlowKey, UplinkAck};
+use airpace_core::sensor::ack_burst::{
+    DownlinkPacket, DownlinkSegment, FlowKey, SpinBit, UplinkAck,
+};
 use airpace_core::sensor::waiting::WaitingMeter;
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_core::wire::tcp::Timestamps;
@@ -133,10 +135,15 @@ impl InlineBox {
             }
             8 => {
                 let before_bytes = input.arbitrary()?;
-                let what = if input.arbitrary()? {
-                    Uplink::Other { before_bytes }
-                } else {
-                    Uplink::Presence
+                let what = match input.int_in_range(0..=2)? {
+                    0 => Uplink::Other { before_bytes },
+                    1 => {
+                        let spin = spin_bit(input)?;
+                        self.observer.on_spin(self.now, 0, spin);
+                        self.waiting.on_spin(self.now, spin);
+                        Uplink::Quic { spin, before_bytes }
+                    }
+                    _ => Uplink::Presence,
                 };
                 let port = input.int_in_range(0..=3)?;
                 self.inline.on_uplink(self.now, port, address(input)?, what);
@@ -148,16 +155,7 @@ impl InlineBox {
                 self.inline
                     .on_uplink_use(address(input)?, frames, bytes, last);
             }
-            10 => self.inline.on_wired(self.now, address(input)?),
-            _ => {
-                let flow = FlowKey(input.int_in_range(0..=3)?);
-                let spin = input.arbitrary()?;
-                if input.arbitrary()? {
-                    self.waiting.on_quic_down(self.now, flow, spin);
-                } else {
-                    self.waiting.on_quic_up(self.now, flow, spin);
-                }
-            }
+            _ => self.inline.on_wired(self.now, address(input)?),
         }
         self.drain();
         Ok(())
@@ -173,11 +171,13 @@ impl InlineBox {
             flow: FlowKey((what % 4).into()),
             sequence: self.sequence,
             payload,
+            timestamp: Some(input.arbitrary::<u8>()?.into()),
         };
         self.sequence = self.sequence.wrapping_add(payload);
         let packet = DownlinkPacket {
             bytes: payload + 52,
             tcp: (what % 16 != 15).then_some(segment),
+            quic: (what % 16 == 15).then(|| spin_bit(input)).transpose()?,
         };
         let frame = Frame {
             number: self.next_frame,
@@ -188,8 +188,7 @@ impl InlineBox {
             self.inside.insert(frame.number);
         }
         self.observer.on_sent(self.now, 0, &packet);
-        self.waiting
-            .on_segment(self.now, &segment, Some(input.arbitrary::<u8>()?.into()));
+        self.waiting.on_sent(self.now, &packet);
         self.sent_bytes += u64::from(packet.bytes);
         Ok(())
     }
@@ -299,6 +298,13 @@ fn check(report: &SlotReport, acknowledgements: u64) {
     if let Some(wait) = report.wait {
         assert!(wait.p50 <= wait.p95 && wait.p95 <= wait.p99, "{report:?}");
     }
+}
+
+fn spin_bit(input: &mut Unstructured<'_>) -> Result<SpinBit> {
+    Ok(SpinBit {
+        flow: FlowKey(input.int_in_range(0..=3)?),
+        is_set: input.arbitrary()?,
+    })
 }
 
 fn address(input: &mut Unstructured<'_>) -> Result<MacAddr> {

@@ -5,6 +5,7 @@ mod l4s;
 mod moves;
 mod multicast;
 mod observed;
+mod quic;
 mod radio;
 mod reception;
 mod reports;

@@ -1,5 +1,5 @@
 //! The in-line box with a radio near the access point, with agents on the stations, and with nothing but a
-//! station that sleeps, behind the emulated access point.
+//! station that sleeps or uses QUIC, behind the emulated access point.
 
 use crate::shared::{airpace_words, folder};
 use serde_json::Value;
@@ -25,6 +25,7 @@ fn run(sensor: &str, stations: &str, seconds: &str, options: &[&str]) -> Option<
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = folder(&format!("remote-{sensor}-{stations}"));
     let place = folder.path().to_str().unwrap();
+    std::fs::write(folder.path().join("quic.py"), include_str!("quic.py")).unwrap();
     let cell = ["--layer", "ethernet", "--stations", stations];
     let script = include_str!("remote_sensors.sh");
     let program = env!("CARGO_BIN_EXE_airpace");
@@ -62,7 +63,9 @@ fn print_results(folder: &Path, sensor: &str) {
         let (Some(received), Some(ping)) = (read("received"), read("ping")) else {
             return;
         };
-        let (goodput, p95) = (&received["goodput_mbps"], &ping["ping_ms"]["p95"]);
+        // Of QUIC there is only the figure.
+        let goodput = received.get("goodput_mbps").unwrap_or(&received);
+        let p95 = &ping["ping_ms"]["p95"];
         eprintln!("{sensor}, station {index}: {goodput} Mbit/s, p95 ping {p95} ms");
     }
 }
@@ -131,4 +134,17 @@ fn a_station_that_sleeps_during_a_download_has_its_rate_again_when_it_wakes() {
     // When the time between beacons was taken for a round, it had a hundredth for twenty seconds.
     let awake = seconds[seconds.len() - 3..].iter().sum::<f64>() / 3.0;
     assert!(awake > 0.3 * most, "{seconds:.0?}");
+}
+
+#[test]
+fn the_spin_bit_tells_how_long_packets_of_quic_wait() {
+    let Some(slots) = run("quic", "1", SECONDS, &["--mcs", "1"]) else {
+        return;
+    };
+    let slots: Vec<&(String, f64)> = slots.values().flatten().collect();
+    let told = slots.iter().filter(|slot| slot.0 == "waiting-time").count();
+    let loaded = slots.iter().filter(|slot| slot.1 > 1.0).count();
+    eprintln!("waits were known in {told} of {loaded} slots with traffic");
+    // Before the bit was read, nothing was known of a station that uses nothing but QUIC.
+    assert!(told > 10, "{slots:?}");
 }

@@ -1,5 +1,6 @@
 # Runs downloads through the in-line box behind the emulated access point. $1: the program, $2: a
-# folder for files, $3: radio, agents or nothing, $4: seconds. Exit code 77: the box could not be started.
+# folder for files, $3: radio, agents, nothing or quic, which is a download that shows nothing but the spin bit,
+# $4: seconds. Exit code 77: the box could not be started.
 airpace=$1 folder=$2 sensor=$3 seconds=$4
 set -- $AIRPACE_STATION_IPS; ips=$*
 set -- $AIRPACE_STATION_MACS; macs=$*
@@ -66,6 +67,17 @@ for ip in $ips; do
     index=$((index + 1))
 done
 sleep 1
+if [ "$sensor" = quic ]; then
+    python3 "$folder/quic.py" server 0.0.0.0 "$seconds" & server=$!
+    sleep 1
+    "$airpace" tool ping "${ips%% *}:7" --for "$seconds s" > "$folder/ping0.json" 2>/dev/null & ping=$!
+    in_station 0 python3 "$folder/quic.py" client "$AIRPACE_SERVER" "$seconds" > "$folder/quic.json"
+    wait $server $ping
+    kill -TERM $receivers $edge
+    wait $receivers $edge
+    mv "$folder/quic.json" "$folder/received0.json"
+    exit 0
+fi
 index=0
 for ip in $ips; do
     wait_for_receiver $index

@@ -11,7 +11,7 @@
 //! before a pause; only acknowledgements of at least two segments, or of one that is followed by
 //! others at once, are samples.
 
-use super::ack_burst::{DownlinkSegment, FlowKey, UplinkAck};
+use super::ack_burst::{DownlinkPacket, DownlinkSegment, SpinBit, UplinkAck};
 use super::connections::{Connections, is_after};
 use crate::meter::DelayMeter;
 use crate::report::{LevelSource, Sensor, SlotReport, WaitSource, WaitingTime};
@@ -23,8 +23,25 @@ use std::collections::VecDeque;
 const REMEMBERED: usize = 4_096;
 /// A round trip longer than this is a pause of the application, not a wait.
 const LONGEST: Duration = Duration::from_secs(2);
-/// Fewest samples in a slot for a waiting time with full confidence.
-const ENOUGH: f64 = 20.0;
+/// A station answers at the latest when so many packets of a QUIC connection have come: the recommended
+/// number is two (RFC 9000 §13.2.2), and Chromium takes ten.
+const ANSWERED_WITHIN: u32 = 10;
+/// Packets in a row with the same value before an edge counts: ends that do not spin may set the bit at random
+/// (RFC 9000 §17.4).
+const SHORTEST_RUN: u32 = 8;
+/// Edges to the station that may be on their way at once; it loses some with the packets.
+const ON_THE_WAY: u32 = 2;
+/// A client that does not spin returns edges that have not gone out: so much does each of them count, so much all of
+/// them at the most, and up to so much the client is believed.
+const FAULT: u32 = 5;
+const FAULTS_MOST: u32 = 40;
+const FAULTS_BELIEVED: u32 = 8;
+/// A round trip of which so much, or a quarter, may have been such a delay is a sample.
+const UNCERTAIN: Duration = Duration::from_millis(3);
+/// Fewest samples in a slot for a waiting time with full confidence. An edge counts for so many of them: there
+/// are only a few in a slot.
+const ENOUGH: u32 = 20;
+const EDGE_SAMPLES: u32 = 5;
 
 /// Waiting times of one station.
 #[derive(Clone, Debug)]
@@ -51,10 +68,75 @@ struct Flow {
 /// goes round once per round trip.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spin {
-    /// The latest value to the station, and the time of its edge until it comes back.
+    /// The latest value to the station, how many packets in a row had it, and its edge until it comes back.
     down: Option<bool>,
-    edge: Option<Time>,
+    run: u32,
+    edge: Option<Edge>,
     up: Option<bool>,
+    /// Edges to the station that have not come back, at most [`ON_THE_WAY`].
+    on_the_way: u32,
+    /// How far the station is from one that spins: edges that have come back without having gone out count
+    /// [`FAULT`], others make up for 1.
+    faults: u32,
+}
+
+/// An edge that has left the box.
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    sent: Time,
+    /// Packets of the connection that have left after it.
+    later: u32,
+    /// When so many had left that the station answers without delay.
+    answerable: Option<Time>,
+}
+
+impl Spin {
+    /// A packet leaves for the station.
+    fn on_down(&mut self, now: Time, is_set: bool) {
+        if self.down.replace(is_set) == Some(!is_set) {
+            let run = core::mem::take(&mut self.run);
+            self.on_the_way = (self.on_the_way + 1).min(ON_THE_WAY);
+            // One that follows another before that has come back is due to packets that have overtaken each
+            // other: only one edge is on its way round. And the answer must still differ from what it will be.
+            let is_edge = self.edge.is_none() && run >= SHORTEST_RUN && self.up == Some(is_set);
+            self.edge = is_edge.then_some(Edge {
+                sent: now,
+                later: 0,
+                answerable: None,
+            });
+        } else if let Some(edge) = &mut self.edge {
+            edge.later += 1;
+            if edge.later == ANSWERED_WITHIN - 1 {
+                edge.answerable = Some(now);
+            }
+        }
+        self.run = self.run.saturating_add(1);
+    }
+
+    /// A packet from the station passes. Returns when the edge left the box that it returns, if the time
+    /// since then is a round trip of the hop.
+    fn on_up(&mut self, now: Time, is_set: bool) -> Option<Time> {
+        if self.up.replace(is_set) != Some(!is_set) {
+            return None;
+        }
+        if self.on_the_way == 0 {
+            self.faults = (self.faults + FAULT).min(FAULTS_MOST);
+        }
+        self.on_the_way = self.on_the_way.saturating_sub(1);
+        self.faults = self.faults.saturating_sub(1);
+        // The client inverts the bit, so the edge that comes back has the other value.
+        let edge = self.edge.take_if(|_| self.down == Some(!is_set))?;
+        if self.faults > FAULTS_BELIEVED {
+            return None;
+        }
+        let took = now.saturating_since(edge.sent);
+        // The station may have waited for more packets before it answered, until its timer expired, or, where
+        // the packet was itself an answer, until it had something to send.
+        let delayed = edge
+            .answerable
+            .map_or(took, |at| took.min(at.saturating_since(edge.sent)));
+        (delayed <= UNCERTAIN.max(took / 4)).then_some(edge.sent)
+    }
 }
 
 impl WaitingMeter {
@@ -70,9 +152,20 @@ impl WaitingMeter {
         }
     }
 
-    /// A TCP segment leaves the box for the access point. `timestamp` is the value of its timestamps
-    /// option.
-    pub fn on_segment(&mut self, now: Time, segment: &DownlinkSegment, timestamp: Option<u32>) {
+    /// A packet leaves the box for the access point.
+    pub fn on_sent(&mut self, now: Time, packet: &DownlinkPacket) {
+        if let Some(segment) = &packet.tcp {
+            self.on_segment(now, segment);
+        }
+        if let Some(spin) = packet.quic {
+            self.flows
+                .seen(now, spin.flow)
+                .spin
+                .on_down(now, spin.is_set);
+        }
+    }
+
+    fn on_segment(&mut self, now: Time, segment: &DownlinkSegment) {
         if segment.payload == 0 {
             return;
         }
@@ -90,7 +183,7 @@ impl WaitingMeter {
             flow.outstanding.pop_front();
         }
         flow.outstanding.push_back((end, now));
-        if let Some(value) = timestamp
+        if let Some(value) = segment.timestamp
             && flow.stamp.is_none()
         {
             flow.stamp = Some((value, now));
@@ -121,28 +214,15 @@ impl WaitingMeter {
             }
         }
         if let Some(sent) = sample {
-            self.add(now, sent);
-        }
-    }
-
-    /// A QUIC packet with a short header leaves the box for the access point.
-    pub fn on_quic_down(&mut self, now: Time, flow: FlowKey, spin: bool) {
-        let flow = self.flows.seen(now, flow);
-        if flow.spin.down.replace(spin) == Some(!spin) {
-            flow.spin.edge = Some(now);
+            self.add(now, sent, 1);
         }
     }
 
     /// A QUIC packet with a short header from the station passes.
-    pub fn on_quic_up(&mut self, now: Time, flow: FlowKey, spin: bool) {
-        let flow = self.flows.seen(now, flow);
-        let turned = flow.spin.up.replace(spin) == Some(!spin);
-        // The client inverts the bit, so the edge that comes back has the other value.
-        if turned
-            && flow.spin.down == Some(!spin)
-            && let Some(sent) = flow.spin.edge.take()
-        {
-            self.add(now, sent);
+    pub fn on_spin(&mut self, now: Time, spin: SpinBit) {
+        let flow = self.flows.seen(now, spin.flow);
+        if let Some(sent) = flow.spin.on_up(now, spin.is_set) {
+            self.add(now, sent, EDGE_SAMPLES);
         }
     }
 
@@ -154,13 +234,13 @@ impl WaitingMeter {
             source: WaitSource::TcpAcks,
             ..wait
         });
-        let samples = f64::from(core::mem::take(&mut self.samples));
+        let samples = core::mem::take(&mut self.samples);
         let report = SlotReport {
             slot: self.slot,
             wait,
             source: LevelSource::SocketTimestamps,
             sensor: Sensor::WaitingTime,
-            confidence: (samples / ENOUGH).min(1.0),
+            confidence: (f64::from(samples) / f64::from(ENOUGH)).min(1.0),
             ..SlotReport::silent(station, length)
         };
         self.slot += 1;
@@ -168,12 +248,12 @@ impl WaitingMeter {
         report
     }
 
-    fn add(&mut self, now: Time, sent: Time) {
+    fn add(&mut self, now: Time, sent: Time, samples: u32) {
         let took = now.saturating_since(sent);
         if took > LONGEST {
             return;
         }
-        self.samples = self.samples.saturating_add(1);
+        self.samples = self.samples.saturating_add(samples);
         // At most two seconds.
         self.delay.on_sample(now, took.as_nanos() as i64);
     }
@@ -182,6 +262,7 @@ impl WaitingMeter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sensor::ack_burst::FlowKey;
     use crate::wire::tcp::Timestamps;
 
     const FLOW: FlowKey = FlowKey(1);
@@ -191,6 +272,7 @@ mod tests {
             flow: FLOW,
             sequence: number * 1_000,
             payload: 1_000,
+            timestamp: None,
         }
     }
 
@@ -209,8 +291,8 @@ mod tests {
         let mut meter = WaitingMeter::new(Time::ZERO);
         for pair in 0..100_u32 {
             let sent = Time::from_millis(u64::from(pair) * 10);
-            meter.on_segment(sent, &segment(2 * pair), None);
-            meter.on_segment(sent, &segment(2 * pair + 1), None);
+            meter.on_segment(sent, &segment(2 * pair));
+            meter.on_segment(sent, &segment(2 * pair + 1));
             // Every second pair waits for 5 ms.
             let took_us = if pair % 2 == 0 { 800 } else { 5_800 };
             meter.on_ack(sent + Duration::from_micros(took_us), &ack(2 * pair + 2, 0));
@@ -228,31 +310,166 @@ mod tests {
         let mut meter = WaitingMeter::new(Time::ZERO);
         let at = Time::from_millis;
         for number in [0, 1] {
-            meter.on_segment(at(0), &segment(number), None);
-            meter.on_segment(at(300), &segment(number), None);
+            meter.on_segment(at(0), &segment(number));
+            meter.on_segment(at(300), &segment(number));
         }
         meter.on_ack(at(301), &ack(2, 0));
-        meter.on_segment(at(400), &segment(2), None);
+        meter.on_segment(at(400), &segment(2));
         meter.on_ack(at(440), &ack(3, 0));
         assert_eq!(meter.close_slot(at(500), StationId(0)).wait, None);
     }
 
-    #[test]
-    fn the_spin_bit_gives_round_trips() {
-        let mut meter = WaitingMeter::new(Time::ZERO);
-        let mut spin = false;
-        for round in 0..40_u64 {
-            let sent = Time::from_millis(round * 20);
-            spin = !spin;
-            meter.on_quic_down(sent, FLOW, spin);
-            let took_ms = if round < 20 { 2 } else { 8 };
-            meter.on_quic_up(sent + Duration::from_millis(took_ms), FLOW, !spin);
+    fn spin(is_set: bool) -> SpinBit {
+        SpinBit { flow: FLOW, is_set }
+    }
+
+    fn spinning_packet(is_set: bool) -> DownlinkPacket {
+        DownlinkPacket {
+            bytes: 1_200,
+            tcp: None,
+            quic: Some(spin(is_set)),
         }
-        let report = meter.close_slot(Time::from_millis(800), StationId(0));
-        let wait = report.wait.unwrap();
+    }
+
+    /// Edges of a QUIC connection 20 ms apart, each in the first of `packets` packets that leave `gap_us`
+    /// apart, and answered `took_us` after it. More packets leave just before the next edge. Returns the
+    /// report.
+    fn spinning(packets: u64, gap_us: u64, took_us: impl Fn(u64) -> u64) -> SlotReport {
+        let mut meter = WaitingMeter::new(Time::ZERO);
+        for round in 0..40_u64 {
+            let is_set = round % 2 == 0;
+            let start_us = round * 20_000;
+            let mut events: Vec<(u64, bool)> = (0..packets)
+                .map(|packet| (start_us + packet * gap_us, true))
+                .chain(core::iter::repeat_n((start_us + 19_500, true), 8))
+                .collect();
+            events.push((start_us + took_us(round), false));
+            events.sort_unstable();
+            for (us, is_down) in events {
+                let at = Time::from_micros(us);
+                if is_down {
+                    meter.on_sent(at, &spinning_packet(is_set));
+                } else {
+                    meter.on_spin(at, spin(!is_set));
+                }
+            }
+        }
+        meter.close_slot(Time::from_millis(800), StationId(0))
+    }
+
+    #[test]
+    fn the_spin_bit_gives_round_trips_of_busy_connections() {
+        let took_us = |round| if round < 20 { 2_000 } else { 8_000 };
+        let wait = spinning(20, 200, took_us).wait.unwrap();
         assert!(
             wait.p95.abs_diff(Duration::from_millis(6)) < Duration::from_micros(400),
             "{wait:?}"
         );
+        // Slow ones as well, if packets wait for long.
+        let took_us = |round| if round < 20 { 2_000 } else { 19_000 };
+        let wait = spinning(20, 500, took_us).wait.unwrap();
+        assert!(
+            wait.p95.abs_diff(Duration::from_millis(17)) < Duration::from_millis(1),
+            "{wait:?}"
+        );
+    }
+
+    #[test]
+    fn what_a_quic_client_delays_has_not_waited() {
+        // A lone packet is answered when a timer expires, or not at all if it is itself an answer.
+        assert_eq!(spinning(1, 0, |_| 15_000).wait, None);
+        // So is the last of a few, and the timer of a connection that sends little may be any packet's.
+        assert_eq!(spinning(9, 100, |_| 15_000).wait, None);
+        assert_eq!(spinning(9, 1_500, |_| 15_000).wait, None);
+        // An answer that comes at once has not waited, however many packets there were.
+        let wait = spinning(1, 0, |_| 1_000).wait.unwrap();
+        assert_eq!(wait.p99, Duration::ZERO);
+    }
+
+    #[test]
+    fn packets_that_have_overtaken_each_other_give_no_false_round_trips() {
+        let mut meter = WaitingMeter::new(Time::ZERO);
+        meter.on_spin(Time::ZERO, spin(true));
+        let values = core::iter::repeat_n(true, 8).chain([false, true, false]);
+        for (us, is_set) in (0..).zip(values) {
+            meter.on_sent(Time::from_micros(us), &spinning_packet(is_set));
+        }
+        // The answer to the first edge would be taken for that to the last.
+        meter.on_spin(Time::from_micros(1_500), spin(false));
+        meter.on_spin(Time::from_micros(1_600), spin(true));
+        assert_eq!(
+            meter.close_slot(Time::from_millis(100), StationId(0)).wait,
+            None
+        );
+    }
+
+    /// Bits at random.
+    fn coin() -> impl FnMut() -> bool {
+        let mut state = 7_u32;
+        move || {
+            // Numerical Recipes' generator.
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            state >> 31 == 0
+        }
+    }
+
+    #[test]
+    fn a_server_that_does_not_spin_gives_hardly_any_round_trips() {
+        let mut meter = WaitingMeter::new(Time::ZERO);
+        let mut random = coin();
+        for packet in 0..10_000 {
+            let at = Time::from_micros(packet * 100);
+            let latest = random();
+            meter.on_sent(at, &spinning_packet(latest));
+            if packet % 2 == 0 {
+                meter.on_spin(at, spin(!latest));
+            }
+        }
+        // Of 5,000 answers.
+        let samples = meter.samples / EDGE_SAMPLES;
+        assert!(samples <= 30, "{samples}");
+        let report = meter.close_slot(Time::from_millis(1_000), StationId(0));
+        assert!(
+            report
+                .wait
+                .is_none_or(|wait| wait.p99 < Duration::from_millis(3))
+        );
+    }
+
+    /// The samples of a connection over four seconds whose server reflects the bit 4 ms after it has come, and
+    /// whose client answers 2 ms after a packet with the bit that `answer` makes of the packet's. Packets go in
+    /// frames of 20, and every other one is answered.
+    fn samples_of(mut answer: impl FnMut(bool) -> bool) -> u32 {
+        let mut meter = WaitingMeter::new(Time::ZERO);
+        let mut reflected = VecDeque::from([(0, false)]);
+        let mut value = false;
+        for frame in 0..1_000_u64 {
+            let start_us = frame * 4_000;
+            let mut answers = Vec::new();
+            for packet in 0..20 {
+                let us = start_us + 50 * packet;
+                while let Some((_, next)) = reflected.pop_front_if(|of| of.0 <= us) {
+                    value = next;
+                }
+                meter.on_sent(Time::from_micros(us), &spinning_packet(value));
+                if packet % 2 == 1 {
+                    answers.push(answer(value));
+                }
+            }
+            for (index, is_set) in (0..).zip(answers) {
+                let us = start_us + 2_000 + 5 * index;
+                meter.on_spin(Time::from_micros(us), spin(is_set));
+                reflected.push_back((us + 4_000, is_set));
+            }
+        }
+        meter.samples / EDGE_SAMPLES
+    }
+
+    #[test]
+    fn a_client_that_does_not_spin_is_not_believed() {
+        let spins = samples_of(|bit| !bit);
+        let mut random = coin();
+        let flips = samples_of(|_| random());
+        assert!(spins >= 400 && flips <= spins / 50, "{spins} {flips}");
     }
 }

@@ -6,7 +6,7 @@ use super::station::{LearntStation, Seat};
 use crate::proxy::{Proxy, ProxyConfig, ProxyError, StationConfig};
 use airpace_core::packet::Packet;
 use airpace_core::report::SlotReport;
-use airpace_core::sensor::ack_burst::{DownlinkPacket, UplinkAck};
+use airpace_core::sensor::ack_burst::{DownlinkPacket, SpinBit, UplinkAck};
 use airpace_units::Time;
 use core::time::Duration;
 
@@ -107,6 +107,12 @@ impl<F: Packet> Medium<F> {
     /// An uplink packet without an acknowledgement has come.
     pub(super) fn on_other(&mut self, now: Time, seat: usize, before_bytes: u32) {
         self.observer.on_other(now, seat, before_bytes);
+    }
+
+    /// A QUIC packet with a short header has come.
+    pub(super) fn on_quic(&mut self, now: Time, seat: usize, spin: SpinBit, before_bytes: u32) {
+        self.observer.on_other(now, seat, before_bytes);
+        self.observer.on_spin(now, seat, spin);
     }
 
     /// When the slot that runs ends.

@@ -5,7 +5,9 @@ use super::radio::CellRadio;
 use super::reports::{AgentReports, RefusedReport};
 use airpace_core::report::{Sensor, SlotReport, WaitingTime};
 use airpace_core::sensor::USABLE;
-use airpace_core::sensor::ack_burst::{AckBurst, DownlinkPacket, SegmentTransit, UplinkAck};
+use airpace_core::sensor::ack_burst::{
+    AckBurst, DownlinkPacket, SegmentTransit, SpinBit, UplinkAck,
+};
 use airpace_core::sensor::block_ack::Unusable;
 use airpace_core::sensor::ladder::Ladder;
 use airpace_core::sensor::waiting::WaitingMeter;
@@ -136,9 +138,7 @@ impl Observer {
         if let Some(address) = observed.address {
             self.radio.on_downlink(now, address, packet.bytes);
         }
-        if let Some(segment) = &packet.tcp {
-            observed.waiting.on_segment(now, segment, None);
-        }
+        observed.waiting.on_sent(now, packet);
     }
 
     /// A TCP acknowledgement has come.
@@ -161,6 +161,13 @@ impl Observer {
         if let Some(Some(_)) = self.stations.get(station) {
             self.bursts
                 .on_uplink_other(now, StationId::from_index(station), Some(before_bytes));
+        }
+    }
+
+    /// A QUIC packet with a short header has come, which [`Observer::on_other`] has been told of as well.
+    pub fn on_spin(&mut self, now: Time, station: usize, spin: SpinBit) {
+        if let Some(Some(observed)) = self.stations.get_mut(station) {
+            observed.waiting.on_spin(now, spin);
         }
     }
 

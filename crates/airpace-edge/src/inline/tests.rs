@@ -44,7 +44,9 @@ impl DownlinkFrame for Frame {
                 flow: FLOW,
                 sequence: self.0 * 1448,
                 payload: 1448,
+                timestamp: None,
             }),
+            quic: None,
         }
     }
 }

@@ -193,6 +193,7 @@ fn network(download: &Download, hosts: Hosts) -> Result<WorldConfig> {
         sender,
         receiver,
         bytes: None,
+        is_quic: false,
     };
     let wire = WireConfig {
         ends: (SERVER, ACCESS_POINT),

@@ -36,7 +36,8 @@ impl FrameBuf {
         let ethernet = Ethernet::parse(frame).ok()?;
         let ip = frame.len() - ethernet.payload.len();
         let (mut echo, mut acknowledges) = (None, None);
-        let tcp = match Transport::parse(ethernet.payload) {
+        let transport = Transport::parse(ethernet.payload);
+        let tcp = match &transport {
             Some(Transport::Tcp(header)) => {
                 echo = header.timestamps.map(|timestamps| timestamps.echo);
                 acknowledges = header.acknowledgement;
@@ -44,6 +45,7 @@ impl FrameBuf {
                     flow: keys.key(ethernet.payload)?,
                     sequence: header.sequence,
                     payload: header.payload,
+                    timestamp: header.timestamps.map(|timestamps| timestamps.value),
                 })
             }
             _ => None,
@@ -51,6 +53,7 @@ impl FrameBuf {
         let downlink = DownlinkPacket {
             bytes: u32::try_from(ethernet.payload.len()).unwrap_or(u32::MAX),
             tcp,
+            quic: transport.and_then(|transport| keys.spin_bit(ethernet.payload, &transport)),
         };
         buffer.clear();
         buffer.extend_from_slice(frame);

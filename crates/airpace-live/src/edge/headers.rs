@@ -1,6 +1,6 @@
 //! What frame headers tell the sensors, and what they tell about stations.
 
-use airpace_core::sensor::ack_burst::{FlowKey, UplinkAck};
+use airpace_core::sensor::ack_burst::{FlowKey, SpinBit, UplinkAck};
 use airpace_core::wire::ethernet::{Binding, Dhcp, Ethernet, arp_binding, neighbour_binding};
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_core::wire::transport::{Transport, hash_connection};
@@ -20,6 +20,19 @@ impl FlowKeys {
         let mut state = self.0.build_hasher();
         hash_connection(packet, &mut state).then(|| FlowKey(state.finish()))
     }
+
+    /// Returns the spin bit of an IP packet with these transport headers.
+    pub(crate) fn spin_bit(&self, packet: &[u8], transport: &Transport) -> Option<SpinBit> {
+        match transport {
+            Transport::Udp {
+                quic: Some(quic), ..
+            } if !quic.is_long => Some(SpinBit {
+                flow: self.key(packet)?,
+                is_set: quic.spin,
+            }),
+            _ => None,
+        }
+    }
 }
 
 /// Returns the source of a frame from the access point's side, and what it means to the sensors.
@@ -27,7 +40,8 @@ pub(crate) fn uplink(seen: &Observation<'_>, keys: &FlowKeys) -> Option<(MacAddr
     let ethernet = Ethernet::parse(seen.bytes).ok()?;
     let what = match seen.kind {
         ObservationKind::Tcp => tcp_uplink(ethernet.payload, seen.before_bytes, keys)?,
-        ObservationKind::Quic | ObservationKind::Data => Uplink::Other {
+        ObservationKind::Quic => quic_uplink(ethernet.payload, seen.before_bytes, keys),
+        ObservationKind::Data => Uplink::Other {
             before_bytes: seen.before_bytes,
         },
         _ => Uplink::Presence,
@@ -52,6 +66,15 @@ fn tcp_uplink(packet: &[u8], before_bytes: u32, keys: &FlowKeys) -> Option<Uplin
             before_bytes: Some(before_bytes),
         })),
         _ => Some(other),
+    }
+}
+
+/// Returns what a UDP datagram of the port of QUIC means to the sensors.
+fn quic_uplink(packet: &[u8], before_bytes: u32, keys: &FlowKeys) -> Uplink {
+    let transport = Transport::parse(packet);
+    match transport.and_then(|transport| keys.spin_bit(packet, &transport)) {
+        Some(spin) => Uplink::Quic { spin, before_bytes },
+        None => Uplink::Other { before_bytes },
     }
 }
 

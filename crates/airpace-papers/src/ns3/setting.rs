@@ -222,6 +222,7 @@ impl Setting {
                     ..ReceiverConfig::default()
                 },
                 bytes: None,
+                is_quic: false,
             }),
         };
         let category = AccessCategory::BestEffort;

@@ -84,6 +84,9 @@ section! {
         congestion: Option<Choice<Algorithm>> = optional("cubic"),
         /// Whether tcp and web negotiate ECN.
         ecn: Option<bool> = optional("false"),
+        /// Whether packets of tcp look like those of QUIC: a box in front of the access point sees no more of
+        /// them than the spin bit.
+        quic: Option<bool> = optional("false"),
         /// Payload of the largest segment of tcp and web.
         mss: Option<Size> = optional("1448 B", "64 B", "8948 B"),
         /// Bytes that tcp transfers.

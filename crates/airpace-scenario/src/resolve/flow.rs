@@ -328,6 +328,7 @@ fn tcp(flow: &Flow) -> TcpConfig {
         sender,
         receiver,
         bytes: flow.bytes.map(|size| size.0.0),
+        is_quic: flow.quic.unwrap_or_default(),
     }
 }
 

@@ -33,17 +33,21 @@ pub(super) fn observe(trial: &Trial, outcome: &Outcome) -> Vec<Vec<SlotReport>> 
         let flow = FlowKey(u64::from(packet.flow));
         match packet.header {
             PassingHeader::Data {
-                sequence, payload, ..
+                sequence,
+                payload,
+                timestamp,
             } => {
                 let segment = DownlinkSegment {
                     flow,
                     sequence,
                     payload,
+                    timestamp: Some(timestamp),
                 };
                 let tcp = (trial.client != Client::Quic).then_some(segment);
                 let packet_seen = DownlinkPacket {
                     bytes: packet.bytes,
                     tcp,
+                    quic: None,
                 };
                 sensor.on_downlink(packet.at, station, &packet_seen);
             }
@@ -67,7 +71,7 @@ pub(super) fn observe(trial: &Trial, outcome: &Outcome) -> Vec<Vec<SlotReport>> 
                 };
                 sensor.on_ack(forwarded, station, &ack);
             }
-            PassingHeader::Other => {}
+            PassingHeader::Quic { .. } | PassingHeader::Other => {}
         }
     }
     reports

@@ -123,6 +123,7 @@ fn network(trial: &Trial) -> Result<WorldConfig, WorldError> {
             ..ReceiverConfig::default()
         },
         bytes: None,
+        is_quic: false,
     };
     for &station in &stations {
         for _ in 0..trial.flows {

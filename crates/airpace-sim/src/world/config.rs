@@ -214,6 +214,9 @@ pub struct TcpConfig {
     pub receiver: ReceiverConfig,
     /// Bytes to send; `None` for an endless stream.
     pub bytes: Option<u64>,
+    /// Whether its packets look like those of QUIC between the ends: a proxy and monitors see no more of
+    /// them than the spin bit.
+    pub is_quic: bool,
 }
 
 /// An airpace proxy: packets for its stations that pass its node wait there and are paced. Proxy

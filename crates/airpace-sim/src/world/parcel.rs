@@ -29,6 +29,8 @@ pub struct Parcel {
     pub category: AccessCategory,
     /// Explicit congestion notification.
     pub ecn: Ecn,
+    /// The spin bit, if it looks like a packet of QUIC to all between its flow's ends.
+    pub(super) spin: Option<bool>,
     /// When it was handed to the MAC of the link that it crosses or has crossed last.
     pub(super) queued: Time,
     /// Whether its flow is told when it has left its source's radio.
@@ -113,7 +115,7 @@ impl Packet for Parcel {
 impl UplinkPacket for Parcel {
     fn pure_ack(&self) -> Option<PureAck> {
         match &self.payload {
-            Payload::Ack(ack) => ack.on_the_wire(),
+            Payload::Ack(ack) if self.spin.is_none() => ack.on_the_wire(),
             _ => None,
         }
     }

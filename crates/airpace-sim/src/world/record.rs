@@ -57,6 +57,11 @@ pub enum PassingHeader {
         /// The highest of the blocks that it acknowledges selectively.
         highest_sack: Option<SackBlock>,
     },
+    /// A QUIC packet with a short header.
+    Quic {
+        /// Its spin bit.
+        spin: bool,
+    },
     /// Anything else.
     Other,
 }
@@ -118,6 +123,7 @@ impl PacketOnAir {
             Payload::Plain => TransportOnAir::Datagram,
             Payload::Report(_) => TransportOnAir::Report,
             &Payload::Echo { request, number } => TransportOnAir::Echo { request, number },
+            _ if parcel.spin.is_some() => TransportOnAir::Datagram,
             Payload::Data(segment) => TransportOnAir::Data(0, **segment),
             Payload::Ack(ack) => TransportOnAir::Ack(0, (**ack).clone()),
             Payload::Page(page) => match &**page {
@@ -187,7 +193,9 @@ impl PassingRecord {
             to: parcel.to,
             sent: parcel.sent,
             bytes: parcel.bytes,
-            header,
+            header: parcel
+                .spin
+                .map_or(header, |spin| PassingHeader::Quic { spin }),
         }
     }
 }

@@ -473,6 +473,7 @@ fn tcp(algorithm: Algorithm, ecn: bool, bytes: Option<u64>) -> TcpConfig {
             ..ReceiverConfig::default()
         },
         bytes,
+        is_quic: false,
     }
 }
 

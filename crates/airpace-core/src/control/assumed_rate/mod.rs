@@ -29,6 +29,7 @@ mod steady;
 mod tests;
 mod transits;
 mod unseen;
+mod waits;
 
 use super::sample::Sample;
 use super::{AirEstimate, BacklogChange, Diagnostics, LawConfig, RateController};
@@ -43,6 +44,7 @@ use remainder::{Remainder, Told};
 use round::{FrameMeans, Others, RoundPart, UnseenPart};
 use steady::{Observed, Ratio, steady};
 use transits::Transits;
+use waits::Waits;
 
 /// Factor by which the rate of an agent's station rises per slot while its frames carry one packet
 /// each although more wait.
@@ -89,6 +91,9 @@ pub struct AssumeRates {
     was_introduced: bool,
     /// What stations that are seen leave of the round.
     remainder: Remainder,
+    /// When packets last waited in the box for a station whose frames were seen: rounds are full then, and tell
+    /// what the others take of them.
+    full_at: Option<Time>,
     /// The reports of the current slot with assumed rates filled in; kept for its capacity.
     reports: Vec<SlotReport>,
     allocations: Vec<Allocation>,
@@ -107,6 +112,8 @@ struct Assumed {
     is_dipped: bool,
     /// When its frames were seen last.
     seen_at: Option<Time>,
+    /// How long its packets waited, where nothing else is known of it.
+    waits: Waits,
     /// Whether it sleeps.
     doze: Doze,
     /// How long its frames took in the last slots.
@@ -130,6 +137,7 @@ impl AssumeRates {
             foreign: Foreign::default(),
             was_introduced: false,
             remainder: Remainder::default(),
+            full_at: None,
             reports: Vec::new(),
             allocations: Vec::new(),
         }
@@ -146,6 +154,7 @@ impl AssumeRates {
                     observed: None,
                     is_dipped: false,
                     seen_at: None,
+                    waits: Waits::default(),
                     doze: Doze::default(),
                     transits: Transits::default(),
                     line: Line::default(),
@@ -397,6 +406,7 @@ impl RateController for AssumeRates {
         self.reports.clear();
         self.reports.extend_from_slice(reports);
         self.set_sleepers_aside(now);
+        self.note_full_rounds(now);
         let told = self.learn(now);
         self.adjust_unseen(now, told);
         let mut reports = core::mem::take(&mut self.reports);

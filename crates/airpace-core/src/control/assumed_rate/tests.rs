@@ -544,3 +544,42 @@ fn what_an_agent_told_is_forgotten_in_the_course_of_a_minute_or_two() {
     let mbps = law.assumed[1].1.bps / 1e6;
     assert!(mbps > 700.0, "{mbps}");
 }
+
+/// The rate in Mbit/s that is assumed after a second of a station of which nothing but a wait of `wait_ms` is
+/// known, beside one that is seen and whose packets wait in the box or not.
+fn assumed_by_waits(wait_ms: u64, is_full: bool) -> f64 {
+    let mut seen = observed(&[(40.0, 390.0)], 0.0, 300e-6).remove(0);
+    seen.sender.backlogged = is_full;
+    let mut spinning = unseen(1, 500);
+    spinning.sender.sent_bytes = 500 * 1_200;
+    spinning.sender.backlogged = true;
+    let wait = Duration::from_millis(wait_ms);
+    spinning.wait = Some(WaitingTime {
+        mean: wait,
+        p50: wait,
+        p95: wait,
+        p99: wait,
+        source: WaitSource::TcpAcks,
+    });
+    let mut law = assuming(in_line());
+    for slot in 1..=10 {
+        law.on_slot(
+            Time::from_millis(100 * slot),
+            &[seen.clone(), spinning.clone()],
+        );
+    }
+    law.assumed(StationId(1)).bps / 1e6
+}
+
+#[test]
+fn full_rounds_tell_more_than_waits_until_there_is_a_queue() {
+    let first_mbps = FIRST_BPS / 1e6;
+    // Alone with its packets, it has less while they wait and more while they do not.
+    assert!(assumed_by_waits(20, false) < 0.2 * first_mbps);
+    assert!(assumed_by_waits(2, false) > 3.0 * first_mbps);
+    // What the others leave of their rounds divides the air ...
+    let by_rounds = assumed_by_waits(20, true);
+    assert_eq!(assumed_by_waits(2, true), by_rounds);
+    // ... and a queue at the access point goes down all the same.
+    assert!(assumed_by_waits(200, true) < 0.2 * by_rounds);
+}

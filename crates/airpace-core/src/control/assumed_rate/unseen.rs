@@ -1,22 +1,22 @@
 //! Stations whose frames no sensor sees although packets are sent to them.
 
 use super::super::roster::packet_airtime_s;
-use super::super::sample::Sample;
+use super::super::sample::{Sample, Wait};
 use super::median::medians;
 use super::remainder::Told;
 use super::round::{self, DEFAULT_BYTES, FrameMeans, Others, RoundPart, UnseenPart};
+use super::waits::{self, IDLE_RISE, LONG_WAIT_S, WAITING_FALL, Waiting};
 use super::{AssumeRates, Assumed, RANGE_BPS};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 
-/// Median wait in seconds from which a station of which only the waiting times are known gets less.
-const LONG_WAIT_S: f64 = 0.008;
+/// Median wait in seconds from which there is a queue at the access point, beside stations whose packets wait in the
+/// box.
+const QUEUE_S: f64 = 0.04;
 /// Median wait in seconds below which its packets do not wait at the access point.
 const NO_WAIT_S: f64 = 0.001;
-/// Factors of its assumed rate per slot then, and while its packets do not wait.
-const WAITING_FALL: f64 = 0.8;
-const IDLE_RISE: f64 = 1.5;
-/// The same beyond the rates of stations that are seen: few are faster than all others, and those would pay
+/// Factor per slot of an assumed rate of which nothing tells that it is too high, beyond the rates of stations that
+/// are seen: few are faster than all others, and those would pay
 /// for it.
 const FASTEST_RISE: f64 = 1.02;
 /// Largest rate assumed for a station whose frames no sensor sees, as a multiple of what was last known of
@@ -53,6 +53,23 @@ impl Assumed {
 }
 
 impl AssumeRates {
+    /// Notes whether packets wait for a station whose frames are seen.
+    pub(super) fn note_full_rounds(&mut self, now: Time) {
+        let mut reports = self.reports.iter();
+        if reports.any(|report| report.frames > 0 && report.sender.backlogged) {
+            self.full_at = Some(now);
+        }
+    }
+
+    /// Whether waits of a station of which nothing else is known tell what to send it: those of all stations
+    /// depend on what all are sent, so they do not tell how to divide the air, as full rounds do.
+    fn heeds(&self, now: Time, wait: Wait) -> bool {
+        let is_full = self
+            .full_at
+            .is_some_and(|at| now.saturating_since(at) < SEEN_WITHIN);
+        !is_full || wait.median_s > QUEUE_S && !self.remainder.is_unusual(now)
+    }
+
     /// What is known of the frames of a station that has been seen a moment ago.
     fn remembered(&mut self, station: StationId, now: Time) -> Option<FrameMeans> {
         let assumed = self.assumed(station);
@@ -66,10 +83,13 @@ impl AssumeRates {
     fn unseen_samples(&mut self, now: Time) -> Vec<(usize, Sample)> {
         let mut samples = Vec::new();
         for idx in 0..self.reports.len() {
-            if let Some(sample) = Sample::read(&self.reports[idx])
+            let station = self.reports[idx].station;
+            if let Some(mut sample) = Sample::read(&self.reports[idx])
                 && sample.is_unseen()
-                && self.remembered(self.reports[idx].station, now).is_none()
+                && self.remembered(station, now).is_none()
             {
+                let is_new = self.assumed(station).observed.is_none();
+                sample.wait = sample.wait.filter(|&wait| !is_new || self.heeds(now, wait));
                 samples.push((idx, sample));
             }
         }
@@ -183,6 +203,7 @@ impl AssumeRates {
         for (_, assumed) in &mut self.assumed {
             assumed.is_dipped = false;
         }
+        let has_waits = self.adjust_by_waits(now);
         for (idx, sample) in self.unseen_samples(now) {
             let station = self.reports[idx].station;
             let weight = self.remainder.weight(station);
@@ -192,11 +213,13 @@ impl AssumeRates {
             // What an uploader is sent are acknowledgements, which take next to nothing themselves.
             let told = told.filter(|_| !is_uploader(&sample));
             let bps = match (sample.wait, told) {
+                // All of these have been adjusted together.
+                (Some(_), _) if is_new => assumed.bps,
                 (Some(wait), _) if wait.median_s > LONG_WAIT_S => assumed.bps * WAITING_FALL,
                 // A rate that frames have shown holds while they are not seen for a while, unless their packets
                 // wait here and not at the access point: at a rate that is too low frames hold one packet, and
                 // nothing tells that.
-                (Some(wait), _) if sample.backlogged && (is_new || wait.median_s < NO_WAIT_S) => {
+                (Some(wait), _) if sample.backlogged && wait.median_s < NO_WAIT_S => {
                     assumed.bps * IDLE_RISE
                 }
                 (Some(_), _) => assumed.bps,
@@ -208,7 +231,7 @@ impl AssumeRates {
                     packet_airtime_s(packet_bytes, 1.0) / packet_s
                 }
                 // Nothing is known: the access point's own queue is no worse than an arbitrary rate.
-                (None, None) if sample.backlogged && is_new && !is_dip => {
+                (None, None) if sample.backlogged && is_new && !is_dip && !has_waits => {
                     let is_fastest = fastest_bps.is_some_and(|bps| assumed.bps >= bps);
                     assumed.bps * if is_fastest { FASTEST_RISE } else { IDLE_RISE }
                 }
@@ -223,6 +246,36 @@ impl AssumeRates {
             assumed.bps = bps;
             self.reports[idx].recent_inverse_rate = 1.0 / bps;
         }
+    }
+
+    /// Updates the assumed rates of stations of which nothing is known but how long packets wait, their own or
+    /// those of other such stations. Returns whether it has: some wait is known.
+    fn adjust_by_waits(&mut self, now: Time) -> bool {
+        let (mut stations, mut slot, mut is_known) = (Vec::new(), Vec::new(), false);
+        for (idx, sample) in self.unseen_samples(now) {
+            let station = self.reports[idx].station;
+            let assumed = self.assumed(station);
+            if assumed.observed.is_some() || is_uploader(&sample) {
+                continue;
+            }
+            let median_s = sample.wait.map(|wait| wait.median_s);
+            let median_s = assumed.waits.take(now, median_s);
+            is_known |= assumed.waits.is_known(now);
+            stations.push(station);
+            slot.push(Waiting {
+                waits: assumed.waits,
+                median_s,
+                is_backlogged: sample.backlogged,
+                sent: sample.sent_pps.unwrap_or(0.0) * sample.packet_bytes.unwrap_or(DEFAULT_BYTES),
+                bps: assumed.bps,
+            });
+        }
+        waits::adjust(&mut slot);
+        for (station, adjusted) in stations.into_iter().zip(slot) {
+            let assumed = self.assumed(station);
+            (assumed.waits, assumed.bps) = (adjusted.waits, adjusted.bps);
+        }
+        is_known
     }
 
     /// Lowers the rates of stations of which nothing but the remainder tells while a dip lasts.

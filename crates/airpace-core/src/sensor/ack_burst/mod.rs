@@ -44,6 +44,8 @@ pub struct DownlinkPacket {
     pub bytes: u32,
     /// The TCP segment in it; `None` for everything else.
     pub tcp: Option<DownlinkSegment>,
+    /// The spin bit of the QUIC packet with a short header in it; `None` for everything else.
+    pub quic: Option<SpinBit>,
 }
 
 /// A TCP segment to a station.
@@ -55,6 +57,17 @@ pub struct DownlinkSegment {
     pub sequence: u32,
     /// Bytes of payload.
     pub payload: u32,
+    /// The value of its timestamps option, if present.
+    pub timestamp: Option<u32>,
+}
+
+/// The spin bit of a QUIC packet with a short header (RFC 9000 §17.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SpinBit {
+    /// The connection.
+    pub flow: FlowKey,
+    /// The bit.
+    pub is_set: bool,
 }
 
 /// A TCP acknowledgement from a station.

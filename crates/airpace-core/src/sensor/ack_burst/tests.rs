@@ -16,7 +16,9 @@ fn packet(sequence: u32) -> DownlinkPacket {
             flow: FlowKey(1),
             sequence,
             payload: 1_448,
+            timestamp: None,
         }),
+        quic: None,
     }
 }
 
@@ -189,6 +191,7 @@ fn a_station_without_tcp_is_unusable() {
         let packet = DownlinkPacket {
             bytes: 1_200,
             tcp: None,
+            quic: None,
         };
         sensor.on_downlink(now, STATION, &packet);
         sensor.on_uplink_other(now, STATION, None);
@@ -219,7 +222,9 @@ fn both_ways(uploaded: u32, lone: u32) -> SlotReport {
                     flow: FlowKey(flow),
                     sequence,
                     payload,
+                    timestamp: None,
                 }),
+                quic: None,
             };
             let sequence = (frame * LEVEL + number) * 1_448;
             sensor.on_downlink(handed_over, STATION, &tcp(1, sequence, 1_448));
@@ -282,8 +287,8 @@ proptest! {
             let (at, flow) = (Time::from_nanos(now), FlowKey(flow));
             match kind {
                 0 => {
-                    let segment = DownlinkSegment { flow, sequence: number, payload: number % 3_000 };
-                    sensor.on_downlink(at, STATION, &DownlinkPacket { bytes: 1_500, tcp: Some(segment) });
+                    let segment = DownlinkSegment { flow, sequence: number, payload: number % 3_000, timestamp: None };
+                    sensor.on_downlink(at, STATION, &DownlinkPacket { bytes: 1_500, tcp: Some(segment), quic: None });
                 }
                 1 => {
                     let timestamps = other.map(|value| Timestamps { value, echo: number });

@@ -186,6 +186,10 @@ impl Flow {
             self.direction(forward).sent += 1;
         }
         let (flow, category) = (self.index, self.category);
+        let spin = match &self.ends {
+            Ends::Tcp(tcp) => tcp.spin_bit(forward),
+            _ => None,
+        };
         let at_source = forward && matches!(&self.ends, Ends::Tcp(tcp) if tcp.attends_to_source());
         (
             node,
@@ -197,6 +201,7 @@ impl Flow {
                 to,
                 category,
                 ecn,
+                spin,
                 queued: now,
                 at_source,
                 tunnel: None,

@@ -30,6 +30,8 @@ pub(super) struct TcpEnds {
     at_source: u64,
     /// Whether a full queue at the sender's own radio refuses segments.
     refusals: bool,
+    /// The spin bits of both ends, if its packets look like those of QUIC.
+    spin: Option<SpinBits>,
     /// When the sender was last asked for a segment.
     polled: Time,
     /// Whether the application has begun to write.
@@ -41,6 +43,14 @@ pub(super) struct TcpEnds {
     begin: Time,
     round_trip: DelayStatistic,
     completed: Option<Time>,
+}
+
+/// What the ends of a QUIC connection set the spin bit to (RFC 9000 §17.4): the server, here the sender, to
+/// the value of the latest packet from the client, and the client to the inverse of that from the server.
+#[derive(Clone, Copy, Debug, Default)]
+struct SpinBits {
+    server: bool,
+    client: bool,
 }
 
 /// How a connection went.
@@ -72,6 +82,7 @@ impl TcpEnds {
             small_queue: small_queue.map(|bytes| (bytes / packet_bytes).max(2)),
             at_source: 0,
             refusals: config.sender.refusals,
+            spin: config.is_quic.then(SpinBits::default),
             polled: Time::ZERO,
             sender: Sender::new(SenderConfig {
                 seed,
@@ -122,6 +133,12 @@ impl TcpEnds {
             ecn: segment.ecn,
             payload: Payload::Data(Box::new(segment)),
         })
+    }
+
+    /// The spin bit of a packet from the sender, or to it.
+    pub(super) fn spin_bit(&self, forward: bool) -> Option<bool> {
+        let bits = self.spin?;
+        Some(if forward { bits.server } else { bits.client })
     }
 
     /// Whether a full queue at the sender's own radio refuses segments.
@@ -182,6 +199,12 @@ impl TcpEnds {
     /// Takes a packet that has arrived. Returns the bytes handed to the application, and whether
     /// the flow must be polled.
     pub(super) fn receive(&mut self, now: Time, parcel: Parcel) -> (u64, bool) {
+        if let (Some(bits), Some(spin)) = (&mut self.spin, parcel.spin) {
+            match parcel.payload {
+                Payload::Data(_) => bits.client = !spin,
+                _ => bits.server = spin,
+            }
+        }
         match parcel.payload {
             Payload::Data(segment) => {
                 self.receiver.on_data(now, &segment, parcel.ecn == Ecn::Ce);

@@ -6,7 +6,9 @@ use super::super::{NodeId, World};
 use super::radio::AirRadio;
 use super::{PacedBy, ProxyNode};
 use airpace_core::report::SlotReport;
-use airpace_core::sensor::ack_burst::{DownlinkPacket, DownlinkSegment, FlowKey, UplinkAck};
+use airpace_core::sensor::ack_burst::{
+    DownlinkPacket, DownlinkSegment, FlowKey, SpinBit, UplinkAck,
+};
 use airpace_edge::inline::Observer;
 use airpace_units::Time;
 use core::time::Duration;
@@ -40,25 +42,28 @@ impl ProxyNode {
         let Some(observing) = &mut self.observing else {
             return;
         };
-        let tcp = match PassingRecord::of(now, parcel).header {
+        let flow = FlowKey(u64::from(parcel.flow));
+        let mut packet = DownlinkPacket {
+            bytes: parcel.bytes,
+            tcp: None,
+            quic: None,
+        };
+        let segment = |sequence, payload, timestamp| DownlinkSegment {
+            flow,
+            sequence,
+            payload,
+            timestamp,
+        };
+        match PassingRecord::of(now, parcel).header {
             PassingHeader::Data {
-                sequence, payload, ..
-            } => Some(DownlinkSegment {
-                flow: FlowKey(u64::from(parcel.flow)),
                 sequence,
                 payload,
-            }),
-            PassingHeader::Ack { .. } => Some(DownlinkSegment {
-                flow: FlowKey(u64::from(parcel.flow)),
-                sequence: 0,
-                payload: 0,
-            }),
-            PassingHeader::Other => None,
-        };
-        let packet = DownlinkPacket {
-            bytes: parcel.bytes,
-            tcp,
-        };
+                timestamp,
+            } => packet.tcp = Some(segment(sequence, payload, Some(timestamp))),
+            PassingHeader::Ack { .. } => packet.tcp = Some(segment(0, 0, None)),
+            PassingHeader::Quic { spin: is_set } => packet.quic = Some(SpinBit { flow, is_set }),
+            PassingHeader::Other => {}
+        }
         observing.observer.on_sent(now, station, &packet);
     }
 
@@ -83,7 +88,15 @@ impl ProxyNode {
                 };
                 observing.observer.on_ack(now, station, &ack);
             }
-            _ => observing.observer.on_other(now, station, before_bytes),
+            header => {
+                observing.observer.on_other(now, station, before_bytes);
+                if let PassingHeader::Quic { spin: is_set } = header {
+                    let flow = FlowKey(u64::from(parcel.flow));
+                    observing
+                        .observer
+                        .on_spin(now, station, SpinBit { flow, is_set });
+                }
+            }
         }
     }
 

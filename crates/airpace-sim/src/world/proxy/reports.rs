@@ -50,6 +50,7 @@ impl World {
             to: proxy.config.at,
             category: AccessCategory::BestEffort,
             ecn: Ecn::NotEct,
+            spin: None,
             queued: self.now,
             tunnel: None,
             payload: Payload::Report(Box::new(ReportPacket {

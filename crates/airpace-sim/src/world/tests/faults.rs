@@ -228,6 +228,7 @@ fn gathering(gather_ms: u64, thin: bool) -> Outcome {
         sender: SenderConfig::new(Algorithm::Cubic),
         receiver: ReceiverConfig::default(),
         bytes: None,
+        is_quic: false,
     });
     let mut config = faulty(1, 4, Vec::new());
     config.flows = vec![flow(0, 1, download)];

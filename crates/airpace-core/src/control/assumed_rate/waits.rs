@@ -1,0 +1,237 @@
+//! Rates of stations of which nothing is known but how long their packets wait.
+//!
+//! Waits depend on what all stations are sent: all packets wait for the same rounds. So they tell at once what the
+//! stations may be sent together, and only in the long run, where one's packets wait longer than the others', how to
+//! divide it.
+
+use airpace_units::Time;
+
+/// Median wait in seconds from which a station that is alone gets less.
+pub(super) const LONG_WAIT_S: f64 = 0.008;
+/// Power of the number of stations by which that grows: a round has a frame to each.
+const STATIONS_POWER: f64 = 0.33;
+/// Power of the ratio of that to the wait by which rates change per slot, and the least and the most of it.
+const WAIT_POWER: f64 = 0.3;
+pub(super) const WAITING_FALL: f64 = 0.8;
+pub(super) const IDLE_RISE: f64 = 1.5;
+/// Weight of a slot in how much longer a station's packets wait than the others', and the power of that by which its
+/// rate changes per slot.
+const EXCESS_GAIN: f64 = 0.05;
+const EXCESS_POWER: f64 = 0.1;
+/// Part per slot by which rates come together, so that they do not drift.
+const TOGETHER_GAIN: f64 = 0.04;
+/// A station is sent much from this part of the mean of all on.
+const MUCH: f64 = 0.5;
+/// Waits count for so long, or for so many of them, as there is one per round trip; seconds.
+const RECENT_S: f64 = 1.0;
+const ROUND_TRIPS: f64 = 3.0;
+/// Seconds by which a queue may be shorter after each second until the next wait is known. A queue that is not fed
+/// any more drains by one, but where rates fell for so long, they were a tenth of what was right.
+const DRAINED: f64 = 2.0;
+/// A wait of so much is a queue, seconds.
+const QUEUE_LEAST_S: f64 = 0.05;
+/// Least wait that is told apart, seconds.
+const LEAST_S: f64 = 1e-4;
+
+/// The waits of one station.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(super) struct Waits {
+    /// The last median, seconds, and when the slot ended.
+    known: Option<(Time, f64)>,
+    /// Logarithm of its waits over those of the others, the mean over the last slots.
+    excess: f64,
+}
+
+/// A station in a slot.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Waiting {
+    pub(super) waits: Waits,
+    /// The median of the slot, seconds.
+    pub(super) median_s: Option<f64>,
+    /// Whether packets for it wait in the box.
+    pub(super) is_backlogged: bool,
+    /// What it is sent, bytes per second.
+    pub(super) sent: f64,
+    /// Its assumed rate.
+    pub(super) bps: f64,
+}
+
+impl Waits {
+    /// Takes the median of the slot that ends `now`, if it is known, seconds. Returns what is known of the wait:
+    /// without a new one, a queue is taken to be shorter by [`DRAINED`] of the time that has passed.
+    pub(super) fn take(&mut self, now: Time, median_s: Option<f64>) -> Option<f64> {
+        if let Some(median_s) = median_s {
+            self.known = Some((now, median_s));
+            return Some(median_s);
+        }
+        let (at, before_s) = self.known?;
+        let left_s = before_s - DRAINED * now.saturating_since(at).as_secs_f64();
+        (left_s > QUEUE_LEAST_S).then_some(left_s)
+    }
+
+    /// Whether one has been known a moment ago, or within three such waits.
+    pub(super) fn is_known(&self, now: Time) -> bool {
+        self.known.is_some_and(|(at, median_s)| {
+            let passed_s = now.saturating_since(at).as_secs_f64();
+            passed_s < RECENT_S.max(ROUND_TRIPS * median_s)
+        })
+    }
+}
+
+/// Changes the rates of stations of which nothing but waits is known by the waits of a slot. Those of which not even
+/// that is known are taken to be like the others: if they were sent all that comes, they would fill the access
+/// point's queue, and the others would yield to them.
+pub(super) fn adjust(stations: &mut [Waiting]) {
+    let contending = stations.iter().filter(|station| station.is_backlogged);
+    let contending = contending.count().max(1) as f64;
+    let long_s = LONG_WAIT_S * contending.powf(STATIONS_POWER);
+    let room = |median_s: f64| (long_s / median_s.max(LEAST_S)).ln();
+    let rooms = stations.iter().filter_map(|of| of.median_s).map(room);
+    let Some(common) = mean(rooms) else {
+        return;
+    };
+    let factor = (WAIT_POWER * common).exp().clamp(WAITING_FALL, IDLE_RISE);
+    let backlogged = stations.iter().filter(|station| station.is_backlogged);
+    let mean_bps = mean(backlogged.map(|station| station.bps.ln())).map(f64::exp);
+    let sent = mean(stations.iter().map(|station| station.sent)).unwrap_or_default();
+    for station in stations {
+        if let Some(median_s) = station.median_s {
+            let excess = common - room(median_s);
+            station.waits.excess += EXCESS_GAIN * (excess - station.waits.excess);
+        }
+        let own = factor * (-EXCESS_POWER * station.waits.excess).exp();
+        let change = if station.is_backlogged {
+            own
+        } else if station.median_s.is_some() || station.sent >= MUCH * sent {
+            // It could not use more, but it has a part in the queue.
+            own.min(1.0)
+        } else {
+            1.0
+        };
+        let mean_bps = mean_bps.unwrap_or(station.bps);
+        station.bps *= change * (mean_bps / station.bps).powf(TOGETHER_GAIN);
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (count, sum) = values.fold((0.0, 0.0), |(count, sum), value| (count + 1.0, sum + value));
+    (count > 0.0).then(|| sum / count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiting(median_ms: f64, mbps: f64) -> Waiting {
+        Waiting {
+            waits: Waits::default(),
+            median_s: Some(median_ms * 1e-3),
+            is_backlogged: true,
+            sent: 1e6,
+            bps: mbps * 1e6,
+        }
+    }
+
+    fn after(slots: usize, mut stations: Vec<Waiting>) -> Vec<f64> {
+        for _ in 0..slots {
+            adjust(&mut stations);
+        }
+        stations.iter().map(|station| station.bps / 1e6).collect()
+    }
+
+    #[test]
+    fn a_queue_is_known_until_it_may_be_gone() {
+        let mut waits = Waits::default();
+        let at = Time::from_millis;
+        assert_eq!(waits.take(at(100), None), None);
+        assert!(!waits.is_known(at(100)));
+        assert_eq!(waits.take(at(200), Some(0.5)), Some(0.5));
+        let left_s = waits.take(at(400), None).unwrap();
+        assert!((left_s - 0.1).abs() < 1e-9);
+        assert_eq!(waits.take(at(500), None), None);
+        assert!(waits.is_known(at(1_600)) && !waits.is_known(at(1_800)));
+        assert_eq!(waits.take(at(2_000), Some(0.01)), Some(0.01));
+        assert_eq!(waits.take(at(2_100), None), None);
+        assert!(waits.is_known(at(2_900)) && !waits.is_known(at(3_100)));
+    }
+
+    #[test]
+    fn one_station_has_more_while_its_packets_wait_for_less_than_the_aim() {
+        assert!((after(1, vec![waiting(8.0, 100.0)])[0] - 100.0).abs() < 1e-9);
+        for (median_ms, least, most) in [
+            (0.0, 1.5, 1.5),
+            (4.0, 1.2, 1.25),
+            (16.0, 0.8, 0.82),
+            (900.0, 0.8, 0.8),
+        ] {
+            let factor = after(1, vec![waiting(median_ms, 100.0)])[0] / 100.0;
+            assert!(
+                factor > least - 1e-9 && factor < most + 1e-9,
+                "{median_ms}: {factor}"
+            );
+        }
+    }
+
+    #[test]
+    fn equal_stations_come_together_and_a_station_whose_packets_wait_longer_has_less() {
+        let rates = after(
+            200,
+            vec![
+                waiting(11.54, 150.0),
+                waiting(11.54, 50.0),
+                waiting(11.54, 100.0),
+            ],
+        );
+        assert!(
+            rates
+                .iter()
+                .all(|mbps| (mbps / rates[0] - 1.0).abs() < 0.02),
+            "{rates:?}"
+        );
+        let rates = after(
+            200,
+            vec![
+                waiting(5.0, 100.0),
+                waiting(5.0, 100.0),
+                waiting(40.0, 100.0),
+            ],
+        );
+        assert!(rates[2] < 0.2 * rates[0], "{rates:?}");
+    }
+
+    #[test]
+    fn a_station_that_uses_less_than_it_may_gets_no_more() {
+        let idle = Waiting {
+            is_backlogged: false,
+            ..waiting(1.0, 100.0)
+        };
+        assert_eq!(after(5, vec![idle])[0], 100.0);
+        assert!(
+            after(
+                5,
+                vec![Waiting {
+                    median_s: Some(0.1),
+                    ..idle
+                }]
+            )[0] < 50.0
+        );
+        // Without a wait in the slot, those of the others count.
+        let unknown = Waiting {
+            median_s: None,
+            ..waiting(0.0, 100.0)
+        };
+        assert_eq!(after(5, vec![unknown])[0], 100.0);
+        assert!(after(5, vec![unknown, waiting(100.0, 100.0)])[0] < 50.0);
+        // One that is sent little now keeps its rate, but for what draws it to the others. One that is sent as much
+        // as they are does not.
+        for (sent, least, most) in [(1e4, 75.0, 100.0), (1e6, 20.0, 40.0)] {
+            let not_held_back = Waiting {
+                is_backlogged: false,
+                sent,
+                ..unknown
+            };
+            let mbps = after(5, vec![not_held_back, waiting(100.0, 100.0)])[0];
+            assert!(mbps > least && mbps < most, "{sent}: {mbps}");
+        }
+    }
+}
