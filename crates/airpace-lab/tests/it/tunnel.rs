@@ -5,16 +5,33 @@ use airpace_api::config::LawChoice;
 use airpace_core::wire::data;
 use airpace_edge::tunnel::Reason;
 use airpace_lab::bench::datapath::{AGENT, PROXY, Testbed};
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
+/// How long a port may be in use after its socket was closed.
+const IN_USE_MOST: Duration = Duration::from_secs(2);
+
+/// A socket for echoes at the agent's side, which may have no address yet.
+fn echo_socket(bed: &Testbed) -> UdpSocket {
+    let bind = |at: SocketAddr| bed.agent_side.run(|| UdpSocket::bind(at)).unwrap();
+    let start = Instant::now();
+    loop {
+        let own = bind((AGENT, 7).into());
+        match own.or_else(|_| bind(([0; 4], 7).into())) {
+            Ok(socket) => return socket,
+            // The socket before this one lives on in the child of a test that starts a program, until that runs.
+            Err(error) if error.kind() == ErrorKind::AddrInUse && start.elapsed() < IN_USE_MOST => {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            Err(error) => panic!("port 7: {error}"),
+        }
+    }
+}
+
 /// Sends datagrams from the proxy's side until an echo comes back. Returns the time until then.
 pub(crate) fn echo_within(bed: &Testbed, limit: Duration) -> Option<Duration> {
-    let server = bed.agent_side.run(|| UdpSocket::bind((AGENT, 7))).unwrap();
-    let server = server
-        .or_else(|_| bed.agent_side.run(|| UdpSocket::bind("0.0.0.0:7")).unwrap())
-        .unwrap();
+    let server = echo_socket(bed);
     server.set_nonblocking(true).unwrap();
     let client = bed
         .proxy_side
