@@ -16,8 +16,7 @@ const QUEUE_S: f64 = 0.04;
 /// Median wait in seconds below which its packets do not wait at the access point.
 const NO_WAIT_S: f64 = 0.001;
 /// Factor per slot of an assumed rate of which nothing tells that it is too high, beyond the rates of stations that
-/// are seen: few are faster than all others, and those would pay
-/// for it.
+/// are seen: few are faster than all others, and those would pay for it.
 const FASTEST_RISE: f64 = 1.02;
 /// Largest rate assumed for a station whose frames no sensor sees, as a multiple of what was last known of
 /// it. Unlike a rate that frames show, nothing would correct one that is too high, and those that are

@@ -4,6 +4,7 @@
 //! stations may be sent together, and only in the long run, where one's packets wait longer than the others', how to
 //! divide it.
 
+use super::median::medians;
 use airpace_units::Time;
 
 /// Median wait in seconds from which a station that is alone gets less.
@@ -86,10 +87,12 @@ pub(super) fn adjust(stations: &mut [Waiting]) {
     let contending = contending.count().max(1) as f64;
     let long_s = LONG_WAIT_S * contending.powf(STATIONS_POWER);
     let room = |median_s: f64| (long_s / median_s.max(LEAST_S)).ln();
+    // The median, so that one station that is alone in waiting for long does not slow all.
     let rooms = stations.iter().filter_map(|of| of.median_s).map(room);
-    let Some(common) = mean(rooms) else {
+    let Some((lower, upper)) = medians(rooms) else {
         return;
     };
+    let common = 0.5 * (lower + upper);
     let factor = (WAIT_POWER * common).exp().clamp(WAITING_FALL, IDLE_RISE);
     let backlogged = stations.iter().filter(|station| station.is_backlogged);
     let mean_bps = mean(backlogged.map(|station| station.bps.ln())).map(f64::exp);
@@ -197,6 +200,13 @@ mod tests {
             ],
         );
         assert!(rates[2] < 0.2 * rates[0], "{rates:?}");
+    }
+
+    #[test]
+    fn one_station_that_waits_for_long_slows_itself() {
+        let others = vec![waiting(11.5, 100.0); 4];
+        let rates = after(20, [others, vec![waiting(2_000.0, 100.0)]].concat());
+        assert!(rates[0] > 90.0 && rates[4] < 0.6 * rates[0], "{rates:?}");
     }
 
     #[test]
