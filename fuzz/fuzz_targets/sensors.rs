@@ -139,7 +139,7 @@ impl InlineBox {
                     0 => Uplink::Other { before_bytes },
                     1 => {
                         let spin = spin_bit(input)?;
-                        self.observer.on_spin(self.now, 0, spin);
+                        self.observer.on_quic(self.now, 0, spin, before_bytes);
                         self.waiting.on_spin(self.now, spin);
                         Uplink::Quic { spin, before_bytes }
                     }

@@ -87,6 +87,18 @@ pub struct WaitingTime {
 }
 
 impl WaitingTime {
+    /// All packets wait for the same time.
+    #[cfg(test)]
+    pub(crate) const fn constant(wait: Duration, source: WaitSource) -> Self {
+        Self {
+            mean: wait,
+            p50: wait,
+            p95: wait,
+            p99: wait,
+            source,
+        }
+    }
+
     /// The waiting time of two slots with these numbers of packets.
     fn joined(&self, later: &Self, packets: u32, later_packets: u32) -> Self {
         let all = (f64::from(packets) + f64::from(later_packets)).max(1.0);

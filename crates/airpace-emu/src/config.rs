@@ -346,9 +346,7 @@ impl EmulatorConfig {
             None => Ok(()),
         }
     }
-}
 
-impl EmulatorConfig {
     /// Checks the names of the interfaces in the box.
     fn validate_names(&self) -> Result<(), EmulatorError> {
         let Layer::Ethernet(ethernet) = &self.layer else {
@@ -363,7 +361,7 @@ impl EmulatorConfig {
         let radios = self.air_radios().flatten().map(|air| &air.interface);
         for name in ports.chain(radios) {
             if !is_interface_name(name) {
-                return Err(EmulatorError::InterfaceName(name.clone()));
+                return Err(TunError::Name(name.clone()).into());
             }
             if taken.contains(&name.as_str()) {
                 return Err(EmulatorError::NameTaken(name.clone()));
@@ -429,11 +427,6 @@ pub enum EmulatorError {
     /// There are too many access points.
     #[error("{0} access points: at most {MAX_ACCESS_POINTS} are possible")]
     TooManyAccessPoints(usize),
-    /// No interface can have this name.
-    #[error(
-        "`{0}` cannot be the name of an interface: give 1 to 15 bytes without `/`, `:` or spaces"
-    )]
-    InterfaceName(String),
     /// Two interfaces of the box would have this name.
     #[error("the box already has an interface `{0}`: give each port and radio a name of its own")]
     NameTaken(String),
@@ -482,7 +475,7 @@ impl EmulatorError {
                 | Self::Channels { .. }
                 | Self::NeedsEthernet
                 | Self::TooManyAccessPoints(_)
-                | Self::InterfaceName(_)
+                | Self::Device(TunError::Name(_))
                 | Self::NameTaken(_)
                 | Self::UnknownAccessPoint(_)
                 | Self::DtimPeriod

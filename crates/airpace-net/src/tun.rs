@@ -77,7 +77,9 @@ pub enum TunError {
     #[error("cannot open /dev/net/tun: {0}; run as root or give this user access to the device")]
     Open(#[source] io::Error),
     /// The name is not one that an interface can have.
-    #[error("`{0}` cannot be the name of an interface: give 1 to 15 bytes without `/` or spaces")]
+    #[error(
+        "`{0}` cannot be the name of an interface: give 1 to 15 bytes without `/`, `:` or spaces"
+    )]
     Name(String),
     /// The kernel refused the device.
     #[error(

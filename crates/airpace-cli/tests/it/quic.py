@@ -13,6 +13,7 @@ import time
 PORT = 443
 FIXED, SPIN = 0x40, 0x20
 HEADER = struct.Struct("!BQ")
+ANSWER = struct.Struct("!BQQ")
 PAYLOAD = b"\0" * 1191
 
 
@@ -23,8 +24,8 @@ def server(address: str, seconds: float) -> None:
     _, client = sock.recvfrom(2000)
     end = time.monotonic() + seconds
     sock.settimeout(0.2)
-    sent, arrived, window, spin, recovered = 0, 0, 10.0, 0, 0
-    highest = 0
+    sent = highest = arrived = recovered = spin = 0
+    window = 10.0
     while time.monotonic() < end:
         while sent - highest < window:
             sock.sendto(HEADER.pack(FIXED | spin, sent) + PAYLOAD, client)
@@ -35,7 +36,7 @@ def server(address: str, seconds: float) -> None:
             # All that was on its way is lost.
             highest, window = sent, 10.0
             continue
-        first, number, count = struct.unpack("!BQQ", packet[:17])
+        first, number, count = ANSWER.unpack(packet)
         # The server reflects the bit, and the client inverts it.
         spin = first & SPIN
         if number < highest:
@@ -51,7 +52,7 @@ def client(address: str, seconds: float) -> None:
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.connect((address, PORT))
     sock.settimeout(0.5)
-    sock.send(struct.pack("!BQQ", FIXED, 0, 0))
+    sock.send(ANSWER.pack(FIXED, 0, 0))
     end, count = time.monotonic() + seconds, 0
     while time.monotonic() < end:
         try:
@@ -61,7 +62,7 @@ def client(address: str, seconds: float) -> None:
         first, number = HEADER.unpack(packet[: HEADER.size])
         count += 1
         if count % 2 == 0:
-            sock.send(struct.pack("!BQQ", FIXED | (~first & SPIN), number, count))
+            sock.send(ANSWER.pack(FIXED | (~first & SPIN), number, count))
     print(f"{count * (HEADER.size + len(PAYLOAD)) * 8 / seconds / 1e6:.1f}")
 
 

@@ -60,9 +60,11 @@ kill -0 $edge 2>/dev/null || { cat "$folder/edge.log"; exit 77; }
 index=0 receivers=
 for ip in $ips; do
     [ "$sensor" != agents ] || in_station $index "$airpace" agent --config "$folder/agent$index.toml" > "$folder/agent$index.log" 2>&1 &
-    eval "namespace=\$AIRPACE_NS_STA$index"
-    nsenter --net="$namespace" "$airpace" tool receive "$ip:5001" > "$folder/received$index.json" 2>/dev/null &
-    receivers="$receivers $!"
+    if [ "$sensor" != quic ]; then
+        eval "namespace=\$AIRPACE_NS_STA$index"
+        nsenter --net="$namespace" "$airpace" tool receive "$ip:5001" > "$folder/received$index.json" 2>/dev/null &
+        receivers="$receivers $!"
+    fi
     in_station $index "$airpace" tool echo "$ip:7" >/dev/null 2>&1 &
     index=$((index + 1))
 done
@@ -71,11 +73,10 @@ if [ "$sensor" = quic ]; then
     python3 "$folder/quic.py" server 0.0.0.0 "$seconds" & server=$!
     sleep 1
     "$airpace" tool ping "${ips%% *}:7" --for "$seconds s" > "$folder/ping0.json" 2>/dev/null & ping=$!
-    in_station 0 python3 "$folder/quic.py" client "$AIRPACE_SERVER" "$seconds" > "$folder/quic.json"
+    in_station 0 python3 "$folder/quic.py" client "$AIRPACE_SERVER" "$seconds" > "$folder/received0.json"
     wait $server $ping
-    kill -TERM $receivers $edge
-    wait $receivers $edge
-    mv "$folder/quic.json" "$folder/received0.json"
+    kill -TERM $edge
+    wait $edge
     exit 0
 fi
 index=0

@@ -4,7 +4,7 @@
 //! such time of the last minute, is how long the packet waited at the access point and its answer in
 //! the uplink. Three answers are used, of which any suffices:
 //! - a TCP acknowledgement that covers the segment for the first time (sequence matching);
-//! - a TCP timestamp that the station echoes (RFC 7323 §4), where segments were not seen in order;
+//! - a TCP timestamp that the station echoes (RFC 7323 §4), where the acknowledgement reports a gap;
 //! - an edge of QUIC's spin bit that comes back (RFC 9000 §17.4).
 //!
 //! A delayed acknowledgement adds up to 40 ms that nothing waited for. It belongs to the last segment
@@ -29,14 +29,16 @@ const ANSWERED_WITHIN: u32 = 10;
 /// Packets in a row with the same value before an edge counts: ends that do not spin may set the bit at random
 /// (RFC 9000 §17.4).
 const SHORTEST_RUN: u32 = 8;
-/// Edges to the station that may be on their way at once; it loses some with the packets.
+/// At most so many edges count as being on their way to the station: those of lost packets never come back.
 const ON_THE_WAY: u32 = 2;
-/// A client that does not spin returns edges that have not gone out: so much does each of them count, so much all of
-/// them at the most, and up to so much the client is believed.
+/// A client that does not spin returns more edges than have gone out. Each of those adds this to its faults, and each
+/// edge that it returns takes off one.
 const FAULT: u32 = 5;
+/// Most faults that are counted, and most with which the client's edges are still samples.
 const FAULTS_MOST: u32 = 40;
 const FAULTS_BELIEVED: u32 = 8;
-/// A round trip of which so much, or a quarter, may have been such a delay is a sample.
+/// A round trip is a sample if the station may have delayed its answer by no more than this, or than a quarter of the
+/// round trip.
 const UNCERTAIN: Duration = Duration::from_millis(3);
 /// Fewest samples in a slot for a waiting time with full confidence. An edge counts for so many of them: there
 /// are only a few in a slot.
@@ -75,8 +77,7 @@ struct Spin {
     up: Option<bool>,
     /// Edges to the station that have not come back, at most [`ON_THE_WAY`].
     on_the_way: u32,
-    /// How far the station is from one that spins: edges that have come back without having gone out count
-    /// [`FAULT`], others make up for 1.
+    /// Evidence that the client does not spin (see [`FAULT`]).
     faults: u32,
 }
 
@@ -97,7 +98,8 @@ impl Spin {
             let run = core::mem::take(&mut self.run);
             self.on_the_way = (self.on_the_way + 1).min(ON_THE_WAY);
             // One that follows another before that has come back is due to packets that have overtaken each
-            // other: only one edge is on its way round. And the answer must still differ from what it will be.
+            // other: only one edge is on its way round. And the client must still send the other value, or its
+            // answer to this edge would be no edge.
             let is_edge = self.edge.is_none() && run >= SHORTEST_RUN && self.up == Some(is_set);
             self.edge = is_edge.then_some(Edge {
                 sent: now,

@@ -111,8 +111,7 @@ impl<F: Packet> Medium<F> {
 
     /// A QUIC packet with a short header has come.
     pub(super) fn on_quic(&mut self, now: Time, seat: usize, spin: SpinBit, before_bytes: u32) {
-        self.observer.on_other(now, seat, before_bytes);
-        self.observer.on_spin(now, seat, spin);
+        self.observer.on_quic(now, seat, spin, before_bytes);
     }
 
     /// When the slot that runs ends.

@@ -164,8 +164,9 @@ impl Observer {
         }
     }
 
-    /// A QUIC packet with a short header has come, which [`Observer::on_other`] has been told of as well.
-    pub fn on_spin(&mut self, now: Time, station: usize, spin: SpinBit) {
+    /// A QUIC packet with a short header has come. `before_bytes` as for [`Observer::on_other`].
+    pub fn on_quic(&mut self, now: Time, station: usize, spin: SpinBit, before_bytes: u32) {
+        self.on_other(now, station, before_bytes);
         if let Some(Some(observed)) = self.stations.get_mut(station) {
             observed.waiting.on_spin(now, spin);
         }

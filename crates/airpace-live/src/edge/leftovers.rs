@@ -105,6 +105,14 @@ fn files() -> Vec<BoxFile> {
     files
 }
 
+/// The files of all boxes that run or have run in this network namespace.
+pub fn files_of_boxes() -> Vec<PathBuf> {
+    let own = files()
+        .into_iter()
+        .filter(|file| state::own_namespace() == Some(file.namespace));
+    own.map(|file| file.path).collect()
+}
+
 /// Removes what killed runs have left where nothing can be restored with it: in this network namespace
 /// if all their ports have been removed since, such as those of a USB adapter that was pulled out, and
 /// of namespaces that are gone.

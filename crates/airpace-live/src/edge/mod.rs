@@ -30,7 +30,7 @@ mod uplink;
 mod waiter;
 
 pub use inbox::{EdgeHandle, EdgeInbox, inbox};
-pub use leftovers::ports_of_gone_boxes;
+pub use leftovers::{files_of_boxes, ports_of_gone_boxes};
 pub use operate::Reload;
 pub use run::run_edge;
 pub use setup::undo;

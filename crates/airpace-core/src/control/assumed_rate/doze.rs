@@ -86,13 +86,7 @@ mod tests {
             packets: 30 * frames,
             bytes: 45_000 * u64::from(frames),
             span: Some((Time::ZERO, Time::from_millis(span_ms))),
-            wait: Some(WaitingTime {
-                mean: wait,
-                p50: wait,
-                p95: wait,
-                p99: wait,
-                source: WaitSource::TcpAcks,
-            }),
+            wait: Some(WaitingTime::constant(wait, WaitSource::TcpAcks)),
             sensor: Sensor::AckBurst,
             ..SlotReport::silent(StationId::from_index(0), SLOT)
         };

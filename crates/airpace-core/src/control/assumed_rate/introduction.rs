@@ -314,16 +314,8 @@ mod tests {
     const FRAMES: f64 = 4.0;
 
     fn slot(left: f64, pps: &[f64]) -> Slot {
-        let part = |(index, &pps): (usize, &f64)| UnseenPart {
-            station: StationId::from_index(index),
-            may_dip: true,
-            is_uploader: false,
-            weight: 1.0,
-            pps,
-            packet_s: 60e-6,
-            bits: 1e4,
-            uplink_per_s: 0.0,
-        };
+        let part =
+            |(index, &pps): (usize, &f64)| UnseenPart::of_test(StationId::from_index(index), pps);
         let unseen: Vec<UnseenPart> = pps.iter().enumerate().map(part).collect();
         Slot::new(
             left * ROUND_S,

@@ -299,20 +299,6 @@ mod tests {
             .map_or(f64::NAN, |told| told.packet_s)
     }
 
-    /// A station that is sent so many packets per second.
-    fn unseen_part(station: StationId, pps: f64) -> UnseenPart {
-        UnseenPart {
-            station,
-            may_dip: true,
-            is_uploader: false,
-            weight: 1.0,
-            pps,
-            packet_s: 60e-6,
-            bits: 1e4,
-            uplink_per_s: 0.0,
-        }
-    }
-
     #[test]
     fn slots_that_are_wrong_together_do_not_move_the_median() {
         let mut remainder = Remainder::default();
@@ -375,7 +361,7 @@ mod tests {
         let (mut quiet, mut longest_quiet) = (0, 0);
         for number in 0..40 {
             let now = Time::ZERO + Duration::from_millis(100 * number);
-            let unseen = unseen_part(station, 2e3 * remainder.rate_part(now, station));
+            let unseen = UnseenPart::of_test(station, 2e3 * remainder.rate_part(now, station));
             let told = remainder.add(now, overdrawn, &overdrawn, &[unseen]);
             quiet = if remainder.is_introduced(now) {
                 quiet + 1
@@ -398,7 +384,7 @@ mod tests {
         let mut has_turn = false;
         for number in 0..40 {
             let now = Time::ZERO + Duration::from_millis(100 * number);
-            let unseen = unseen_part(station, 2e3 * remainder.rate_part(now, station));
+            let unseen = UnseenPart::of_test(station, 2e3 * remainder.rate_part(now, station));
             if remainder.is_introduced(now) {
                 remainder.add_idle(now, &[unseen]);
             } else {

@@ -89,6 +89,21 @@ pub(super) struct UnseenPart {
 }
 
 impl UnseenPart {
+    /// A station that is sent so many packets per second, and for which more wait.
+    #[cfg(test)]
+    pub(super) const fn of_test(station: StationId, pps: f64) -> Self {
+        Self {
+            station,
+            may_dip: true,
+            is_uploader: false,
+            weight: 1.0,
+            pps,
+            packet_s: 60e-6,
+            bits: 1e4,
+            uplink_per_s: 0.0,
+        }
+    }
+
     /// Frames per round of `time_s`.
     fn frames(&self, time_s: f64) -> f64 {
         (self.pps * time_s).min(1.0)

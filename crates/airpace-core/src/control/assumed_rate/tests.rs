@@ -152,13 +152,7 @@ fn observed(stations: &[(f64, f64)], idle_s: f64, common_s: f64) -> Vec<SlotRepo
                     Time::ZERO + Duration::from_secs_f64(round_s * f64::from(frames - 1)),
                 )),
                 transit: Some(Duration::from_secs_f64(level * packet_s(mbps) + common_s)),
-                wait: Some(WaitingTime {
-                    mean: wait,
-                    p50: wait,
-                    p95: wait,
-                    p99: wait,
-                    source: WaitSource::TcpAcks,
-                }),
+                wait: Some(WaitingTime::constant(wait, WaitSource::TcpAcks)),
                 sensor: Sensor::AckBurst,
                 ..SlotReport::silent(StationId(station), Duration::from_millis(100))
             }
@@ -303,13 +297,7 @@ fn beside_upload(wait: Duration) -> [SlotReport; 2] {
         300e-6,
     )
     .remove(0);
-    download.wait = download.wait.map(|seen| WaitingTime {
-        mean: wait,
-        p50: wait,
-        p95: wait,
-        p99: wait,
-        ..seen
-    });
+    download.wait = Some(WaitingTime::constant(wait, WaitSource::TcpAcks));
     download.sender.sent_packets = 750;
     download.sender.held_packets = 750;
     download.sender.sent_bytes = 750 * 1_500;
@@ -554,13 +542,7 @@ fn assumed_by_waits(wait_ms: u64, is_full: bool) -> f64 {
     spinning.sender.sent_bytes = 500 * 1_200;
     spinning.sender.backlogged = true;
     let wait = Duration::from_millis(wait_ms);
-    spinning.wait = Some(WaitingTime {
-        mean: wait,
-        p50: wait,
-        p95: wait,
-        p99: wait,
-        source: WaitSource::TcpAcks,
-    });
+    spinning.wait = Some(WaitingTime::constant(wait, WaitSource::TcpAcks));
     let mut law = assuming(in_line());
     for slot in 1..=10 {
         law.on_slot(

@@ -202,8 +202,9 @@ impl AssumeRates {
         for (_, assumed) in &mut self.assumed {
             assumed.is_dipped = false;
         }
-        let has_waits = self.adjust_by_waits(now);
-        for (idx, sample) in self.unseen_samples(now) {
+        let samples = self.unseen_samples(now);
+        let has_waits = self.adjust_by_waits(now, &samples);
+        for (idx, sample) in samples {
             let station = self.reports[idx].station;
             let weight = self.remainder.weight(station);
             let assumed = self.assumed(station);
@@ -212,7 +213,7 @@ impl AssumeRates {
             // What an uploader is sent are acknowledgements, which take next to nothing themselves.
             let told = told.filter(|_| !is_uploader(&sample));
             let bps = match (sample.wait, told) {
-                // All of these have been adjusted together.
+                // `adjust_by_waits` has adjusted these together.
                 (Some(_), _) if is_new => assumed.bps,
                 (Some(wait), _) if wait.median_s > LONG_WAIT_S => assumed.bps * WAITING_FALL,
                 // A rate that frames have shown holds while they are not seen for a while, unless their packets
@@ -248,13 +249,13 @@ impl AssumeRates {
     }
 
     /// Updates the assumed rates of stations of which nothing is known but how long packets wait, their own or
-    /// those of other such stations. Returns whether it has: some wait is known.
-    fn adjust_by_waits(&mut self, now: Time) -> bool {
+    /// those of other such stations. Returns whether any is known.
+    fn adjust_by_waits(&mut self, now: Time, samples: &[(usize, Sample)]) -> bool {
         let (mut stations, mut slot, mut is_known) = (Vec::new(), Vec::new(), false);
-        for (idx, sample) in self.unseen_samples(now) {
-            let station = self.reports[idx].station;
+        for (idx, sample) in samples {
+            let station = self.reports[*idx].station;
             let assumed = self.assumed(station);
-            if assumed.observed.is_some() || is_uploader(&sample) {
+            if assumed.observed.is_some() || is_uploader(sample) {
                 continue;
             }
             let median_s = sample.wait.map(|wait| wait.median_s);

@@ -5,33 +5,36 @@
 //! divide it.
 
 use super::median::medians;
+use super::slot::mean;
 use airpace_units::Time;
 
 /// Median wait in seconds from which a station that is alone gets less.
 pub(super) const LONG_WAIT_S: f64 = 0.008;
 /// Power of the number of stations by which that grows: a round has a frame to each.
 const STATIONS_POWER: f64 = 0.33;
-/// Power of the ratio of that to the wait by which rates change per slot, and the least and the most of it.
+/// Rates change per slot by the ratio of that to the median wait, to this power ...
 const WAIT_POWER: f64 = 0.3;
+/// ... and by no less and no more than these factors.
 pub(super) const WAITING_FALL: f64 = 0.8;
 pub(super) const IDLE_RISE: f64 = 1.5;
-/// Weight of a slot in how much longer a station's packets wait than the others', and the power of that by which its
-/// rate changes per slot.
+/// Weight of a slot in the mean of how much longer a station's packets wait than the others'. The station's rate falls
+/// per slot by that ratio, to this power.
 const EXCESS_GAIN: f64 = 0.05;
 const EXCESS_POWER: f64 = 0.1;
-/// Part per slot by which rates come together, so that they do not drift.
+/// Rates come together by this part of their distance per slot. Without that they drift apart.
 const TOGETHER_GAIN: f64 = 0.04;
-/// A station is sent much from this part of the mean of all on.
+/// A station is sent much if it is sent at least this part of the mean over all.
 const MUCH: f64 = 0.5;
-/// Waits count for so long, or for so many of them, as there is one per round trip; seconds.
+/// A wait counts for so many seconds, or for so many times its own length if that is longer: the next is known after
+/// a round trip.
 const RECENT_S: f64 = 1.0;
 const ROUND_TRIPS: f64 = 3.0;
-/// Seconds by which a queue may be shorter after each second until the next wait is known. A queue that is not fed
-/// any more drains by one, but where rates fell for so long, they were a tenth of what was right.
+/// Until the next wait is known, a queue is taken to be shorter by so many seconds after each second. It cannot drain
+/// by more than one, but with one, rates fell to a tenth of the right ones.
 const DRAINED: f64 = 2.0;
-/// A wait of so much is a queue, seconds.
+/// A shorter wait than this, in seconds, is not taken for a queue that lasts until the next is known.
 const QUEUE_LEAST_S: f64 = 0.05;
-/// Least wait that is told apart, seconds.
+/// Shorter waits than this, in seconds, count as this.
 const LEAST_S: f64 = 1e-4;
 
 /// The waits of one station.
@@ -83,9 +86,9 @@ impl Waits {
 /// that is known are taken to be like the others: if they were sent all that comes, they would fill the access
 /// point's queue, and the others would yield to them.
 pub(super) fn adjust(stations: &mut [Waiting]) {
-    let contending = stations.iter().filter(|station| station.is_backlogged);
-    let contending = contending.count().max(1) as f64;
-    let long_s = LONG_WAIT_S * contending.powf(STATIONS_POWER);
+    let backlogged = stations.iter().filter(|station| station.is_backlogged);
+    let backlogged: Vec<f64> = backlogged.map(|station| station.bps.ln()).collect();
+    let long_s = LONG_WAIT_S * (backlogged.len().max(1) as f64).powf(STATIONS_POWER);
     let room = |median_s: f64| (long_s / median_s.max(LEAST_S)).ln();
     // The median, so that one station that is alone in waiting for long does not slow all.
     let rooms = stations.iter().filter_map(|of| of.median_s).map(room);
@@ -94,9 +97,8 @@ pub(super) fn adjust(stations: &mut [Waiting]) {
     };
     let common = 0.5 * (lower + upper);
     let factor = (WAIT_POWER * common).exp().clamp(WAITING_FALL, IDLE_RISE);
-    let backlogged = stations.iter().filter(|station| station.is_backlogged);
-    let mean_bps = mean(backlogged.map(|station| station.bps.ln())).map(f64::exp);
-    let sent = mean(stations.iter().map(|station| station.sent)).unwrap_or_default();
+    let mean_bps = (!backlogged.is_empty()).then(|| mean(backlogged.into_iter()).exp());
+    let sent = mean(stations.iter().map(|station| station.sent));
     for station in stations {
         if let Some(median_s) = station.median_s {
             let excess = common - room(median_s);
@@ -114,11 +116,6 @@ pub(super) fn adjust(stations: &mut [Waiting]) {
         let mean_bps = mean_bps.unwrap_or(station.bps);
         station.bps *= change * (mean_bps / station.bps).powf(TOGETHER_GAIN);
     }
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (count, sum) = values.fold((0.0, 0.0), |(count, sum), value| (count + 1.0, sum + value));
-    (count > 0.0).then(|| sum / count)
 }
 
 #[cfg(test)]

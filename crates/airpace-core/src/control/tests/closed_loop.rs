@@ -235,13 +235,7 @@ fn granted_while_overloaded(obeyed: bool) -> Vec<f64> {
     .build()
     .expect("its other settings are the defaults");
     let long = Duration::from_millis(250);
-    let wait = WaitingTime {
-        mean: long,
-        p50: long,
-        p95: long,
-        p99: long,
-        source: WaitSource::BlockAcks,
-    };
+    let wait = WaitingTime::constant(long, WaitSource::BlockAcks);
     let most_pps = 64.0 / (200e-6 + 64.0 * 31.6e-6);
     (0..300)
         .map(|_| {

@@ -14,7 +14,6 @@ use ipnet::Ipv4Net;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
@@ -228,15 +227,9 @@ impl EdgeProcess {
 impl Drop for EdgeTestbed {
     /// Removes what boxes that were killed here have left: nothing can be restored in a namespace that goes.
     fn drop(&mut self) {
-        let namespace = || Some(fs::metadata("/proc/thread-self/ns/net").ok()?.ino());
-        let Ok(Some(namespace)) = self.middle.run(namespace) else {
-            return;
-        };
-        let prefix = format!("edge-{namespace}-");
-        for entry in fs::read_dir("/run/airpace").into_iter().flatten().flatten() {
-            if entry.file_name().to_string_lossy().starts_with(&prefix) {
-                let _ = fs::remove_file(entry.path());
-            }
+        let left = self.middle.run(airpace_live::edge::files_of_boxes);
+        for file in left.into_iter().flatten() {
+            let _ = fs::remove_file(file);
         }
     }
 }

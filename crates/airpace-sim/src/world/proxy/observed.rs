@@ -88,15 +88,12 @@ impl ProxyNode {
                 };
                 observing.observer.on_ack(now, station, &ack);
             }
-            header => {
-                observing.observer.on_other(now, station, before_bytes);
-                if let PassingHeader::Quic { spin: is_set } = header {
-                    let flow = FlowKey(u64::from(parcel.flow));
-                    observing
-                        .observer
-                        .on_spin(now, station, SpinBit { flow, is_set });
-                }
+            PassingHeader::Quic { spin: is_set } => {
+                let flow = FlowKey(u64::from(parcel.flow));
+                let spin = SpinBit { flow, is_set };
+                observing.observer.on_quic(now, station, spin, before_bytes);
             }
+            _ => observing.observer.on_other(now, station, before_bytes),
         }
     }
 

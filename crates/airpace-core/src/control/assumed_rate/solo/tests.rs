@@ -51,14 +51,9 @@ impl Cell {
             // As the law, no more than frames hold.
             let packets = (SHARE * ROUND_S / packet_s).min(0.93 * frame_most(packet_s));
             UnseenPart {
-                station: id(index),
-                may_dip: true,
-                is_uploader: false,
                 weight: self.solo.weight(id(index)),
-                pps: parts[index] * packets / ROUND_S,
                 packet_s,
-                bits: 1e4,
-                uplink_per_s: 0.0,
+                ..UnseenPart::of_test(id(index), parts[index] * packets / ROUND_S)
             }
         };
         let unseen: Vec<UnseenPart> = indices.clone().map(part).collect();
@@ -257,16 +252,7 @@ fn a_negative_airtime_is_not_believed_of_the_station_that_was_introduced() {
         error_s: 10e-6,
     };
     let unseen: Vec<UnseenPart> = (0..2)
-        .map(|index| UnseenPart {
-            station: StationId::from_index(index),
-            may_dip: true,
-            is_uploader: false,
-            weight: 1.0,
-            pps: 1e3,
-            packet_s: 60e-6,
-            bits: 1e4,
-            uplink_per_s: 0.0,
-        })
+        .map(|index| UnseenPart::of_test(StationId::from_index(index), 1e3))
         .collect();
     let slot = Slot::new(
         0.1 * ROUND_S,
