@@ -87,6 +87,11 @@ section! {
         /// Whether packets of tcp look like those of QUIC: a box in front of the access point sees no more of
         /// them than the spin bit.
         quic: Option<bool> = optional("false"),
+        /// Full segments after which tcp's receiver acknowledges without delay. Chromium's QUIC waits for ten.
+        ack_every: Option<u32> = optional("2", "1", "64"),
+        /// Whether tcp's receiver acknowledges what arrives in one frame as one, as with generic receive offload, or
+        /// QUIC stacks that read all packets at a time.
+        merge: Option<bool> = optional("false"),
         /// Payload of the largest segment of tcp and web.
         mss: Option<Size> = optional("1448 B", "64 B", "8948 B"),
         /// Bytes that tcp transfers.

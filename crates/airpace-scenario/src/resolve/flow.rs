@@ -324,6 +324,8 @@ fn tcp(flow: &Flow) -> TcpConfig {
     sender.refusals = flow.refusals.unwrap_or(sender.refusals);
     sender.ecn = flow.ecn.unwrap_or(sender.ecn);
     receiver.buffer = flow.window.map_or(receiver.buffer, |size| size.0.0 as u32);
+    receiver.ack_every = flow.ack_every.unwrap_or(receiver.ack_every);
+    receiver.merge = flow.merge.unwrap_or(receiver.merge);
     TcpConfig {
         sender,
         receiver,

@@ -73,7 +73,7 @@ fn check_keys(flow: &Flow, at: &str) -> Checked {
     const SIZED: &[FlowKind] = &[UdpCbr, UdpPoisson, Burst, Multicast, Ping, Saturate];
     const STREAMS: &[FlowKind] = &[Tcp, Web];
     // Each key, whether it is given, and the kinds that have it.
-    let keys: [(&str, bool, &[FlowKind]); 16] = [
+    let keys: [(&str, bool, &[FlowKind]); 18] = [
         ("rate", flow.rate.is_some(), DATAGRAMS),
         ("payload", flow.payload.is_some(), SIZED),
         ("interval", flow.interval.is_some(), &[Burst, Ping, Web]),
@@ -81,6 +81,8 @@ fn check_keys(flow: &Flow, at: &str) -> Checked {
         ("congestion", flow.congestion.is_some(), STREAMS),
         ("ecn", flow.ecn.is_some(), STREAMS),
         ("quic", flow.quic.is_some(), &[Tcp]),
+        ("ack_every", flow.ack_every.is_some(), &[Tcp]),
+        ("merge", flow.merge.is_some(), &[Tcp]),
         ("mss", flow.mss.is_some(), STREAMS),
         ("bytes", flow.bytes.is_some(), &[Tcp]),
         ("window", flow.window.is_some(), STREAMS),

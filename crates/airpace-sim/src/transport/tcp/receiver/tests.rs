@@ -49,6 +49,18 @@ fn every_second_segment_is_acknowledged_and_a_single_one_after_40_ms() {
 }
 
 #[test]
+fn a_receiver_may_acknowledge_every_tenth_segment() {
+    let mut receiver = steady(ReceiverConfig {
+        ack_every: 10,
+        ..ReceiverConfig::default()
+    });
+    for number in 16..36 {
+        receiver.on_data(Time::ZERO, &data(number), false);
+    }
+    assert_eq!(acks(&mut receiver), [26, 36]);
+}
+
+#[test]
 fn gaps_are_reported_at_once_with_the_most_recent_block_first() {
     let mut receiver = steady(ReceiverConfig::default());
     for index in [17, 19, 20, 23, 26, 18] {
