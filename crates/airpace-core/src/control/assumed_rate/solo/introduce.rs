@@ -100,8 +100,15 @@ impl SoloDips {
         }
         for of in introduced.iter().filter(is_right) {
             let told_s = positive(of.seconds, of.error_s);
-            // An estimate that does not exceed its error hardly moves the airtime from the mean of all.
-            let prior = (ERROR_FIRST * packet_s).powi(2).max(told_s.powi(2));
+            // An estimate that does not exceed its error hardly moves the airtime from the mean of all, however large
+            // both are because little was sent.
+            let is_telling = of.seconds > of.error_s;
+            let prior_s = if is_telling {
+                told_s.max(ERROR_FIRST * packet_s)
+            } else {
+                ERROR_FIRST * packet_s
+            };
+            let prior = prior_s.powi(2);
             let gain = prior / (prior + of.error_s.powi(2));
             let seconds = packet_s + gain * (told_s - packet_s);
             let error = (of.error_s * gain.sqrt() / seconds).hypot(ERROR_INTRODUCED);
