@@ -139,6 +139,7 @@ impl InlineBox {
                     0 => Uplink::Other { before_bytes },
                     1 => {
                         let spin = spin_bit(input)?;
+                        self.acknowledged += 1;
                         self.observer.on_quic(self.now, 0, spin, before_bytes);
                         self.waiting.on_spin(self.now, spin);
                         Uplink::Quic { spin, before_bytes }
@@ -304,6 +305,7 @@ fn spin_bit(input: &mut Unstructured<'_>) -> Result<SpinBit> {
     Ok(SpinBit {
         flow: FlowKey(input.int_in_range(0..=3)?),
         is_set: input.arbitrary()?,
+        is_fixed: input.arbitrary()?,
     })
 }
 

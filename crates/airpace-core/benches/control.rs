@@ -34,6 +34,7 @@ fn reports(slot: u64) -> Vec<SlotReport> {
             late: 0,
             wait: None,
             transit: None,
+            airtime_bps: None,
             upload_bps: None,
             source: LevelSource::AmpduReference,
             sensor: airpace_core::report::Sensor::Agent,

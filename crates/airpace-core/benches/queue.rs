@@ -223,6 +223,7 @@ fn slot_report() -> SlotReport {
         late: 9,
         wait: None,
         transit: None,
+        airtime_bps: None,
         upload_bps: None,
         source: LevelSource::AmpduReference,
         sensor: airpace_core::report::Sensor::Agent,

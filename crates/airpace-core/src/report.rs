@@ -27,7 +27,7 @@ pub enum Sensor {
     Agent,
     /// A radio near the access point that hears the station's block acks ([`crate::sensor::block_ack`]).
     BlockAck,
-    /// Bursts of TCP acknowledgements in the uplink ([`crate::sensor::ack_burst`]).
+    /// Bursts of acknowledgements in the uplink, of TCP and QUIC ([`crate::sensor::ack_burst`]).
     AckBurst,
     /// Round-trip times of live traffic ([`crate::sensor::waiting`]): no level, only a waiting time.
     WaitingTime,
@@ -156,6 +156,9 @@ pub struct SlotReport {
     /// frames show it, if the sensor saw it: what the frame takes on the air, and what is
     /// the same for all stations of an access point. It is not sent over the network.
     pub transit: Option<Duration>,
+    /// IP bits per second of airtime, if the sensor saw how long frames take but could not tell the frames apart. It
+    /// is not sent over the network.
+    pub airtime_bps: Option<f64>,
     /// PHY rate of the frames in which a station uploads, bit/s, if the sensor saw how long they took. It is
     /// not sent over the network.
     pub upload_bps: Option<f64>,
@@ -234,6 +237,7 @@ impl SlotReport {
             late: 0,
             wait: None,
             transit: None,
+            airtime_bps: None,
             upload_bps: None,
             source: LevelSource::AmpduReference,
             sensor: Sensor::Agent,
@@ -283,6 +287,7 @@ impl SlotReport {
             (first, second) => first.or(second),
         };
         self.transit = later.transit.or(self.transit);
+        self.airtime_bps = later.airtime_bps.or(self.airtime_bps);
         self.upload_bps = later.upload_bps.or(self.upload_bps);
         self.slot = later.slot;
         self.length = self.length.saturating_add(later.length);

@@ -128,10 +128,12 @@ fn rows_of_the_sensors_tell_the_true_level_and_what_each_sensor_says() {
         assert!(row["level"].is_f64() || row["level"].is_null(), "{row}");
         assert!(row["usable"].is_boolean(), "{row}");
     }
-    let hidden = rows
-        .iter()
-        .filter(|row| row["client"] == "quic" && row["sensor"] == "ack-burst");
-    for row in hidden {
+    // A client that answers seldom may leave short frames unanswered.
+    let is_hidden = |row: &&serde_json::Value| {
+        row["client"] == "quic-tenth" && row["true_level"].as_f64() < Some(10.0)
+    };
+    let hidden = rows.iter().filter(is_hidden);
+    for row in hidden.filter(|row| row["sensor"] == "ack-burst") {
         assert_eq!(row["usable"], false, "{row}");
     }
     assert_eq!(

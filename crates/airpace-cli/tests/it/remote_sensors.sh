@@ -1,5 +1,5 @@
 # Runs downloads through the in-line box behind the emulated access point. $1: the program, $2: a
-# folder for files, $3: radio, agents, nothing or quic, which is a download that shows nothing but the spin bit,
+# folder for files, $3: radio, agents, nothing or quic, which is a download over QUIC,
 # $4: seconds. Exit code 77: the box could not be started.
 airpace=$1 folder=$2 sensor=$3 seconds=$4
 set -- $AIRPACE_STATION_IPS; ips=$*

@@ -73,6 +73,8 @@ pub(super) struct Sample {
     pub(super) wait: Option<Wait>,
     /// Seconds from a frame's last packet to the station's answer, if they were measured.
     pub(super) transit_s: Option<f64>,
+    /// IP bits per second of airtime, if they were measured although frames could not be told apart.
+    pub(super) airtime_bps: Option<f64>,
     /// PHY rate at which the station uploads in bit/s, if it was measured.
     pub(super) upload_bps: Option<f64>,
 }
@@ -137,6 +139,9 @@ impl Sample {
                 p95_s: wait.p95.as_secs_f64(),
             }),
             transit_s: report.transit.map(|transit| transit.as_secs_f64()),
+            airtime_bps: report
+                .airtime_bps
+                .filter(|bps| bps.is_finite() && *bps > 0.0),
             upload_bps: report
                 .upload_bps
                 .filter(|bps| bps.is_finite() && *bps > 0.0),

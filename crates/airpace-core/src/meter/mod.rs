@@ -350,6 +350,7 @@ impl Meter {
             late: core::mem::take(&mut self.late),
             wait: self.delay.close(),
             transit: None,
+            airtime_bps: None,
             upload_bps: None,
             source: self.source,
             sensor: Sensor::Agent,

@@ -6,7 +6,7 @@
 //!
 //! 1. the agent's own report;
 //! 2. [`block_ack`]: a second radio near the access point hears block acks;
-//! 3. [`ack_burst`]: TCP acknowledgements pass the box in bursts, one per uplink frame;
+//! 3. [`ack_burst`]: answers to TCP and QUIC pass the box in bursts, one per uplink frame;
 //! 4. [`waiting`]: round-trip times of live traffic, for the waiting time alone;
 //! 5. nothing: the sender knows only what it has sent.
 //!

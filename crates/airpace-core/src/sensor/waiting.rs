@@ -64,6 +64,8 @@ struct Flow {
     /// The timestamp value that was sent first at this time, and is not echoed yet.
     stamp: Option<(u32, Time)>,
     spin: Spin,
+    /// Whether the fixed bit was set in a packet to the station, so that this is QUIC.
+    is_quic: bool,
 }
 
 /// The spin bit of one QUIC connection: the client inverts what the server reflects, so that an edge
@@ -160,10 +162,11 @@ impl WaitingMeter {
             self.on_segment(now, segment);
         }
         if let Some(spin) = packet.quic {
-            self.flows
-                .seen(now, spin.flow)
-                .spin
-                .on_down(now, spin.is_set);
+            let flow = self.flows.seen(now, spin.flow);
+            flow.is_quic |= spin.is_fixed;
+            if flow.is_quic {
+                flow.spin.on_down(now, spin.is_set);
+            }
         }
     }
 
@@ -223,7 +226,9 @@ impl WaitingMeter {
     /// A QUIC packet with a short header from the station passes.
     pub fn on_spin(&mut self, now: Time, spin: SpinBit) {
         let flow = self.flows.seen(now, spin.flow);
-        if let Some(sent) = flow.spin.on_up(now, spin.is_set) {
+        if flow.is_quic
+            && let Some(sent) = flow.spin.on_up(now, spin.is_set)
+        {
             self.add(now, sent, EDGE_SAMPLES);
         }
     }
@@ -322,7 +327,11 @@ mod tests {
     }
 
     fn spin(is_set: bool) -> SpinBit {
-        SpinBit { flow: FLOW, is_set }
+        SpinBit {
+            flow: FLOW,
+            is_set,
+            is_fixed: true,
+        }
     }
 
     fn spinning_packet(is_set: bool) -> DownlinkPacket {

@@ -205,6 +205,7 @@ pub fn decode(station: StationId, bytes: &[u8]) -> Result<SlotReport, ReportErro
         late: u32::from(fields.late),
         wait: fields.wait()?,
         transit: None,
+        airtime_bps: None,
         upload_bps: None,
         source: SOURCES[usize::from(fields.flags & SOURCE)],
         // Only agents encode reports.

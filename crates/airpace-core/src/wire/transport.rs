@@ -47,7 +47,7 @@ pub enum Transport {
     Udp {
         /// Source and destination port.
         ports: (u16, u16),
-        /// What QUIC says, if one of the ports is 443 and the fixed bit is set.
+        /// What the first byte says if this is QUIC, which it may be if one of the ports is 443.
         quic: Option<Quic>,
     },
 }
@@ -87,6 +87,8 @@ pub struct Quic {
     pub is_long: bool,
     /// The spin bit; false in a long header.
     pub spin: bool,
+    /// The fixed bit, which QUIC version 1 always sets unless both ends agreed to set it at random (RFC 9287).
+    pub fixed: bool,
 }
 
 impl Transport {
@@ -117,7 +119,7 @@ impl Transport {
         let quic = payload
             .first()
             .filter(|_| is_quic)
-            .and_then(|&first| Quic::of(first));
+            .map(|&first| Quic::of(first));
         Some(Self::Udp { ports, quic })
     }
 
@@ -234,20 +236,16 @@ fn read_options(mut rest: &[u8]) -> (Option<Timestamps>, Option<SackBlock>) {
 }
 
 impl Quic {
-    /// Reads the first byte. `None` without the fixed bit, which QUIC version 1 always sets unless
-    /// both ends agreed otherwise (RFC 9287).
-    const fn of(first: u8) -> Option<Self> {
+    const fn of(first: u8) -> Self {
         const LONG: u8 = 0x80;
         const FIXED: u8 = 0x40;
         const SPIN: u8 = 0x20;
-        if first & FIXED == 0 {
-            return None;
-        }
         let is_long = first & LONG != 0;
-        Some(Self {
+        Self {
             is_long,
             spin: !is_long && first & SPIN != 0,
-        })
+            fixed: first & FIXED != 0,
+        }
     }
 }
 

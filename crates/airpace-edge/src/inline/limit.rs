@@ -367,7 +367,7 @@ impl StationStatus<'_> {
             Sensor::BlockAck => self
                 .radio_trouble()
                 .unwrap_or_else(|| self.radio_silence(since)),
-            _ => format!("no TCP acknowledgements have revealed its frames for {since} s"),
+            _ => format!("no answers to TCP or QUIC have revealed its frames for {since} s"),
         };
         let current = self.sensor();
         let instead = if current == lost.sensor {

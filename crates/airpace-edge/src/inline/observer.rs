@@ -166,10 +166,16 @@ impl Observer {
 
     /// A QUIC packet with a short header has come. `before_bytes` as for [`Observer::on_other`].
     pub fn on_quic(&mut self, now: Time, station: usize, spin: SpinBit, before_bytes: u32) {
-        self.on_other(now, station, before_bytes);
-        if let Some(Some(observed)) = self.stations.get_mut(station) {
-            observed.waiting.on_spin(now, spin);
+        let Some(Some(observed)) = self.stations.get_mut(station) else {
+            return;
+        };
+        let (id, before) = (StationId::from_index(station), Some(before_bytes));
+        if observed.is_exempt {
+            self.bursts.on_uplink_other(now, id, before);
+            return;
         }
+        self.bursts.on_quic(now, id, spin.flow, before);
+        observed.waiting.on_spin(now, spin);
     }
 
     /// Takes a frame that the monitor interface near the access point has shown: its first bytes,
@@ -238,6 +244,7 @@ impl Observer {
             .observed_address()
             .and_then(|address| self.radio.close_slot(now, address, id));
         let (bytes, upload_bps) = (bursts.bytes, bursts.upload_bps);
+        let airtime_bps = bursts.airtime_bps;
         (observed.last_wait, observed.last_acknowledged) = (waiting.wait, bytes);
         if bursts.confidence >= USABLE
             && let Some(transit) = SegmentTransit::of(&bursts)
@@ -257,6 +264,7 @@ impl Observer {
             report.bytes = report.bytes.max(bytes);
         }
         report.upload_bps = upload_bps;
+        report.airtime_bps = airtime_bps.filter(|_| report.frames == 0);
         if report.sensor == Sensor::Agent {
             // The agent is silent, which does not say that nothing arrived.
             report.sensor = Sensor::None;

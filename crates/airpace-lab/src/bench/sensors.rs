@@ -21,7 +21,7 @@ use strum::{EnumString, IntoStaticStr, VariantNames};
 /// Bar for the level by block acks of which a fifth is missed: largest relative error.
 pub const BLOCK_ACK_BAR: f64 = 0.05;
 
-/// Bar for the level by bursts of TCP acknowledgements: largest relative error.
+/// Bar for the level by bursts of acknowledgements: largest relative error.
 pub const ACK_BURST_BAR: f64 = 0.15;
 
 /// A sensor whose level is further from the truth than this must say that it is unusable.

@@ -29,6 +29,7 @@ impl FlowKeys {
             } if !quic.is_long => Some(SpinBit {
                 flow: self.key(packet)?,
                 is_set: quic.spin,
+                is_fixed: quic.fixed,
             }),
             _ => None,
         }

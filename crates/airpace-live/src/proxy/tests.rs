@@ -88,6 +88,7 @@ fn report_bytes(station: u32, slot: u64, level: u32, round_ms: f64) -> Vec<u8> {
         late: 0,
         wait: None,
         transit: None,
+        airtime_bps: None,
         upload_bps: None,
         source: LevelSource::AmpduReference,
         sensor: airpace_core::report::Sensor::Agent,

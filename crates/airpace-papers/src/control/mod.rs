@@ -234,6 +234,7 @@ fn read_report(report: &Report) -> Result<SlotReport, String> {
         late: report.late,
         wait: None,
         transit: None,
+        airtime_bps: None,
         upload_bps: None,
         source: LevelSource::AmpduReference,
         sensor: Sensor::Agent,

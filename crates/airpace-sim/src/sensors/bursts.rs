@@ -5,7 +5,7 @@ use crate::rng::Stream;
 use crate::world::{Outcome, PassingHeader, PassingRecord};
 use airpace_core::report::SlotReport;
 use airpace_core::sensor::ack_burst::{
-    AckBurst, DownlinkPacket, DownlinkSegment, FlowKey, UplinkAck,
+    AckBurst, DownlinkPacket, DownlinkSegment, FlowKey, SpinBit, UplinkAck,
 };
 use airpace_units::{StationId, Time};
 use core::time::Duration;
@@ -43,11 +43,16 @@ pub(super) fn observe(trial: &Trial, outcome: &Outcome) -> Vec<Vec<SlotReport>> 
                     payload,
                     timestamp: Some(timestamp),
                 };
-                let tcp = (trial.client != Client::Quic).then_some(segment);
+                let is_quic = trial.client.is_quic();
+                let spin = SpinBit {
+                    flow,
+                    is_set: false,
+                    is_fixed: true,
+                };
                 let packet_seen = DownlinkPacket {
                     bytes: packet.bytes,
-                    tcp,
-                    quic: None,
+                    tcp: (!is_quic).then_some(segment),
+                    quic: is_quic.then_some(spin),
                 };
                 sensor.on_downlink(packet.at, station, &packet_seen);
             }
@@ -58,8 +63,8 @@ pub(super) fn observe(trial: &Trial, outcome: &Outcome) -> Vec<Vec<SlotReport>> 
                 let delay = Duration::from_micros(u64::from(delays.up_to(FORWARDING_US)));
                 // Packets do not overtake each other.
                 forwarded = forwarded.max(packet.at + delay);
-                if trial.client == Client::Quic {
-                    sensor.on_uplink_other(forwarded, station, None);
+                if trial.client.is_quic() {
+                    sensor.on_quic(forwarded, station, flow, None);
                     continue;
                 }
                 let ack = UplinkAck {

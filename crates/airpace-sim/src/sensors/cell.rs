@@ -119,7 +119,12 @@ fn network(trial: &Trial) -> Result<WorldConfig, WorldError> {
     let tcp = TcpConfig {
         sender: SenderConfig::new(Algorithm::Cubic),
         receiver: ReceiverConfig {
-            merge: trial.client == Client::Merging,
+            merge: matches!(trial.client, Client::Merging | Client::QuicMerging),
+            ack_every: if trial.client == Client::QuicTenth {
+                10
+            } else {
+                2
+            },
             ..ReceiverConfig::default()
         },
         bytes: None,

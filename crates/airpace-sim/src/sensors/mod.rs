@@ -49,18 +49,24 @@ pub enum Client {
     Thinning,
     /// As `Delayed`, without the timestamps option.
     Unstamped,
-    /// QUIC: the box sees packets both ways and nothing in them.
+    /// QUIC, as `Delayed`: the box sees packets both ways and nothing in them.
     Quic,
+    /// QUIC that answers every tenth packet, as Chromium does.
+    QuicTenth,
+    /// QUIC that answers what arrives together as one.
+    QuicMerging,
 }
 
 impl Client {
     /// Every kind.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::Delayed,
         Self::Merging,
         Self::Thinning,
         Self::Unstamped,
         Self::Quic,
+        Self::QuicTenth,
+        Self::QuicMerging,
     ];
 
     /// Its name in tables.
@@ -72,7 +78,14 @@ impl Client {
             Self::Thinning => "thinning",
             Self::Unstamped => "unstamped",
             Self::Quic => "quic",
+            Self::QuicTenth => "quic-tenth",
+            Self::QuicMerging => "quic-merging",
         }
+    }
+
+    /// Whether its packets are encrypted but for their first byte.
+    pub(crate) const fn is_quic(self) -> bool {
+        matches!(self, Self::Quic | Self::QuicTenth | Self::QuicMerging)
     }
 }
 
@@ -242,7 +255,7 @@ impl Trial {
 #[must_use]
 pub fn standard() -> Vec<Trial> {
     let mut trials = Vec::new();
-    for client in [Client::Delayed, Client::Merging] {
+    for client in [Client::Delayed, Client::Merging, Client::Quic] {
         for stations in 1..=5 {
             for flows in [1, 2, 4] {
                 for level in [2.2, 4.0, 8.0, 16.0, 24.0, 36.0] {

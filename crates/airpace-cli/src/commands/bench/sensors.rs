@@ -20,7 +20,7 @@ const EXAMPLES: &str = "Examples:
   airpace bench sensors --heard few-headers --missed 0.4 --seed 7
   airpace bench sensors --check                      exit code 1 if a bar is missed";
 
-/// The level that block acks and bursts of TCP acknowledgements tell, against the access point's own
+/// The level that block acks and bursts of acknowledgements tell, against the access point's own
 /// records, in virtual time.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]

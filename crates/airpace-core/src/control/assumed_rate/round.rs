@@ -76,6 +76,8 @@ pub(super) struct UnseenPart {
     pub(super) may_dip: bool,
     /// Whether it sends more than it is sent.
     pub(super) is_uploader: bool,
+    /// Whether a sensor tells the airtime of a packet, so that the round is not asked.
+    pub(super) is_told: bool,
     /// Airtime of a packet over that of the mean packet, as far as dips have shown it.
     pub(super) weight: f64,
     /// Packets per second.
@@ -96,6 +98,7 @@ impl UnseenPart {
             station,
             may_dip: true,
             is_uploader: false,
+            is_told: false,
             weight: 1.0,
             pps,
             packet_s: 60e-6,
@@ -230,13 +233,14 @@ pub(super) fn remainder(
     usual_bit_s: f64,
 ) -> Option<SlotRemainder> {
     let unseen = others.unseen;
-    let sent_pps: f64 = unseen.iter().map(|part| part.pps).sum();
+    let asked = || unseen.iter().filter(|part| !part.is_told);
+    let sent_pps: f64 = asked().map(|part| part.pps).sum();
     let Round { time_s, payload_s } = Round::of(parts, others, overhead_s, RoundPart::is_unknown)?;
     if is_idle(parts) || others.has_upload || sent_pps <= 0.0 {
         return None;
     }
     // What they were assumed to take is what is asked for.
-    let assumed_s: f64 = unseen.iter().map(|part| part.pps * part.packet_s).sum();
+    let assumed_s: f64 = asked().map(|part| part.pps * part.packet_s).sum();
     let left_s = payload_s + assumed_s * time_s;
     let usual_s = usual_s.unwrap_or(TRANSIT_USUAL_S);
     // What a seen frame takes beside its payload may be more than was assumed for it and its answer.
@@ -256,18 +260,15 @@ pub(super) fn remainder(
     let collisions = collisions(parts, unseen, time_s);
     let collided_s = collisions * (seen_s + known_s);
     let left_s = left_s + others.foreign_share * time_s - seen_s - collided_s;
-    let packets = unseen
-        .iter()
-        .map(|part| part.weight * part.taken(time_s))
-        .sum();
-    let weighted_pps: f64 = unseen.iter().map(|part| part.weight * part.pps).sum();
-    let bits: f64 = unseen.iter().map(|part| part.pps * part.bits).sum();
+    let packets = asked().map(|part| part.weight * part.taken(time_s)).sum();
+    let weighted_pps: f64 = asked().map(|part| part.weight * part.pps).sum();
+    let bits: f64 = asked().map(|part| part.pps * part.bits).sum();
     // What is left to the others contains the whole cost of their collisions.
     let usual_bit_s = usual_bit_s * (1.0 + (1.0 - COLLISIONS_CHARGED) * collisions);
     Some(SlotRemainder {
         left_s,
         packets,
-        unseen: unseen.len() as f64,
+        unseen: asked().count() as f64,
         frames: frames_per_round(parts, unseen, time_s),
         round_s: time_s,
         foreign_s: others.foreign_share * time_s,

@@ -565,3 +565,21 @@ fn full_rounds_tell_more_than_waits_until_there_is_a_queue() {
     // ... and a queue at the access point goes down all the same.
     assert!(assumed_by_waits(200, true) < 0.2 * by_rounds);
 }
+
+#[test]
+fn airtimes_that_a_sensor_tells_are_taken_and_no_introduction_is_needed() {
+    let mut seen = observed(&[(40.0, 390.0)], 0.0, 300e-6).remove(0);
+    seen.sender.backlogged = true;
+    let mut law = assuming(in_line());
+    for slot in 1..=40 {
+        let mut told = unseen(1, 500);
+        told.sender.backlogged = true;
+        // Small packets in every other slot tell nothing of the rate.
+        told.sender.sent_bytes = if slot % 2 == 0 { 500 * 1_200 } else { 500 * 80 };
+        told.airtime_bps = Some(80e6);
+        law.on_slot(Time::from_millis(100 * slot), &[seen.clone(), told]);
+        assert!(!law.remainder.is_introduced(Time::from_millis(100 * slot)));
+    }
+    let mbps = law.assumed(StationId(1)).bps / 1e6;
+    assert!((80.0..90.0).contains(&mbps), "{mbps}");
+}

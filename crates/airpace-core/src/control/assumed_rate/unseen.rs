@@ -28,6 +28,8 @@ const KNOWN_RISE: f64 = 1.003;
 /// Largest rate assumed for one of which nothing is known, unless a station that is seen is faster: HE
 /// MCS 11 at 160 MHz, two streams, as the fastest phones and laptops have.
 const UNSEEN_MOST_BPS: f64 = 2.402e9;
+/// Bits of a full packet on the air, with what surrounds it in an A-MPDU, over those of its IP packet.
+const AIR_BITS_PER_IP_BIT: f64 = 1.03;
 /// Frames of a station from which a slot tells its level and round without those before.
 const FRAMES_ENOUGH: f64 = 5.0;
 /// A station whose frames were seen within this time is one that is seen: where a round takes half a slot,
@@ -60,13 +62,16 @@ impl AssumeRates {
         }
     }
 
+    /// Whether packets waited for a station whose frames are seen, so that rounds are full.
+    fn is_full(&self, now: Time) -> bool {
+        self.full_at
+            .is_some_and(|at| now.saturating_since(at) < SEEN_WITHIN)
+    }
+
     /// Whether waits of a station of which nothing else is known tell what to send it: those of all stations
     /// depend on what all are sent, so they do not tell how to divide the air, as full rounds do.
     fn heeds(&self, now: Time, wait: Wait) -> bool {
-        let is_full = self
-            .full_at
-            .is_some_and(|at| now.saturating_since(at) < SEEN_WITHIN);
-        !is_full || wait.median_s > QUEUE_S && !self.remainder.is_unusual(now)
+        !self.is_full(now) || wait.median_s > QUEUE_S && !self.remainder.is_unusual(now)
     }
 
     /// What is known of the frames of a station that has been seen a moment ago.
@@ -89,6 +94,8 @@ impl AssumeRates {
             {
                 let is_new = self.assumed(station).observed.is_none();
                 sample.wait = sample.wait.filter(|&wait| !is_new || self.heeds(now, wait));
+                let is_told = self.is_full(now) && !is_uploader(&sample);
+                sample.airtime_bps = sample.airtime_bps.filter(|_| is_told);
                 samples.push((idx, sample));
             }
         }
@@ -106,6 +113,7 @@ impl AssumeRates {
                 station,
                 may_dip: waits_unseen(&sample) && !is_uploader(&sample),
                 is_uploader: is_uploader(&sample),
+                is_told: sample.airtime_bps.is_some(),
                 weight: self.remainder.weight(station),
                 pps: sample.sent_pps.unwrap_or(0.0),
                 packet_s: packet_airtime_s(packet_bytes, bps),
@@ -149,18 +157,24 @@ impl AssumeRates {
             }
         }
         let usual_bit_s = self.usual_bit_s(&means)?;
+        let asked: Vec<UnseenPart> = others
+            .unseen
+            .iter()
+            .copied()
+            .filter(|part| !part.is_told)
+            .collect();
         let (overhead_s, common_s) = (self.overhead_s, self.common_s);
         let of = |parts: &[RoundPart]| {
             round::remainder(parts, others, overhead_s, common_s, usual_bit_s)
         };
         let (Some(slot), Some(alone)) = (of(&means), of(&alone)) else {
             return if round::is_seen_idle(&alone) {
-                self.remainder.add_idle(now, others.unseen)
+                self.remainder.add_idle(now, &asked)
             } else {
                 None
             };
         };
-        self.remainder.add(now, slot, &alone, others.unseen)
+        self.remainder.add(now, slot, &alone, &asked)
     }
 
     /// The median airtime per bit, known or assumed, seconds; of two in the middle, their geometric mean.
@@ -212,30 +226,31 @@ impl AssumeRates {
             let is_new = assumed.observed.is_none();
             // What an uploader is sent are acknowledgements, which take next to nothing themselves.
             let told = told.filter(|_| !is_uploader(&sample));
-            let bps = match (sample.wait, told) {
+            let packet_bytes = sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
+            let bps = match (sample.airtime_bps, sample.wait, told) {
+                (Some(airtime_bps), ..) => AIR_BITS_PER_IP_BIT * airtime_bps,
                 // `adjust_by_waits` has adjusted these together.
-                (Some(_), _) if is_new => assumed.bps,
-                (Some(wait), _) if wait.median_s > LONG_WAIT_S => assumed.bps * WAITING_FALL,
+                (_, Some(_), _) if is_new => assumed.bps,
+                (_, Some(wait), _) if wait.median_s > LONG_WAIT_S => assumed.bps * WAITING_FALL,
                 // A rate that frames have shown holds while they are not seen for a while, unless their packets
                 // wait here and not at the access point: at a rate that is too low frames hold one packet, and
                 // nothing tells that.
-                (Some(wait), _) if sample.backlogged && wait.median_s < NO_WAIT_S => {
+                (_, Some(wait), _) if sample.has_waited() && wait.median_s < NO_WAIT_S => {
                     assumed.bps * IDLE_RISE
                 }
-                (Some(_), _) => assumed.bps,
-                (None, Some(told)) => {
-                    let packet_bytes = sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
+                (_, Some(_), _) => assumed.bps,
+                (_, None, Some(told)) => {
                     let packet_s = packet_airtime_s(packet_bytes, assumed.bps);
                     let packet_s = packet_s + told.gain * (weight * told.packet_s - packet_s);
                     let packet_s = packet_s.max(packet_airtime_s(packet_bytes, RANGE_BPS.1));
                     packet_airtime_s(packet_bytes, 1.0) / packet_s
                 }
                 // Nothing is known: the access point's own queue is no worse than an arbitrary rate.
-                (None, None) if sample.backlogged && is_new && !is_dip && !has_waits => {
+                (_, None, None) if sample.has_waited() && is_new && !is_dip && !has_waits => {
                     let is_fastest = fastest_bps.is_some_and(|bps| assumed.bps >= bps);
                     assumed.bps * if is_fastest { FASTEST_RISE } else { IDLE_RISE }
                 }
-                (None, None) => assumed.bps,
+                (_, None, None) => assumed.bps,
             };
             let bps = sample
                 .upload_bps
@@ -255,7 +270,7 @@ impl AssumeRates {
         for (idx, sample) in samples {
             let station = self.reports[*idx].station;
             let assumed = self.assumed(station);
-            if assumed.observed.is_some() || is_uploader(sample) {
+            if assumed.observed.is_some() || is_uploader(sample) || sample.airtime_bps.is_some() {
                 continue;
             }
             let median_s = sample.wait.map(|wait| wait.median_s);
@@ -265,7 +280,7 @@ impl AssumeRates {
             slot.push(Waiting {
                 waits: assumed.waits,
                 median_s,
-                is_backlogged: sample.backlogged,
+                is_backlogged: sample.has_waited(),
                 sent: sample.sent_pps.unwrap_or(0.0) * sample.packet_bytes.unwrap_or(DEFAULT_BYTES),
                 bps: assumed.bps,
             });
@@ -292,9 +307,10 @@ impl AssumeRates {
     }
 }
 
-/// Whether packets to a station wait for the pacer, and how long they wait at the access point is unknown.
+/// Whether packets to a station wait for the pacer, and neither how long they wait at the access point nor how long
+/// they take is known.
 fn waits_unseen(sample: &Sample) -> bool {
-    sample.backlogged && sample.wait.is_none()
+    sample.backlogged && sample.wait.is_none() && sample.airtime_bps.is_none()
 }
 
 /// Whether a station sends more than it is sent.

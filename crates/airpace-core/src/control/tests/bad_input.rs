@@ -60,6 +60,7 @@ fn report() -> impl Strategy<Value = SlotReport> {
                 late: counts.3,
                 wait: Some(WaitingTime::default()),
                 transit: None,
+                airtime_bps: None,
                 upload_bps: None,
                 source: LevelSource::SocketTimestamps,
                 sensor: crate::report::Sensor::Agent,

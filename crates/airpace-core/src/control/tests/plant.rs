@@ -241,6 +241,7 @@ impl Plant {
             late: 0,
             wait: None,
             transit: None,
+            airtime_bps: None,
             upload_bps: None,
             source: LevelSource::AmpduReference,
             sensor: crate::report::Sensor::Agent,

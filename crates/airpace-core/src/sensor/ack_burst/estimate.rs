@@ -14,13 +14,31 @@ const ITERATIONS: usize = 4;
 /// whose turns lie in between.
 const LONE_EXCESS: f64 = 0.75;
 const EXCESS_EXPONENT: f64 = 1.2;
+/// Frames per burst are fewer by this factor, since losses in the uplink divide some bursts (simulation of one to five
+/// stations).
+pub(super) const UNDIVIDED: f64 = 0.95;
 /// Observations fade with this time constant.
 const MEMORY_S: f64 = 1.0;
 /// Fewest bursts for an estimate.
 const FEWEST_BURSTS: f64 = 10.0;
-/// Smallest share of TCP segments among the packets, below which too many frames carry nothing that
-/// is acknowledged by TCP.
-const LEAST_TCP: f64 = 0.6;
+/// Smallest share of packets that ask for an answer, below which too many frames carry none.
+const LEAST_ELICITING: f64 = 0.6;
+/// Largest share of QUIC beside which the clock of TCP timestamps tells the frames of all bursts.
+const HIDDEN_SOME: f64 = 0.1;
+/// From this share of QUIC on, its clients' habits count.
+const HIDDEN_MOST: f64 = 0.3;
+/// A QUIC client that answers every second packet (RFC 9000 §13.2.2) has fewer packets per answer, and leaves no more
+/// frames unanswered than one of TCP.
+const EVERY_SECOND: f64 = 2.5;
+/// Others answer every tenth, as Chromium does. Frames that hold so many on average nearly all hold ten.
+const ANSWERED_LEVEL: f64 = 13.0;
+/// A client that answers a frame so many times on average leaves few unanswered.
+const ANSWERS_PER_FRAME: f64 = 2.0;
+/// Fewest bursts in a second that tell an airtime although frames cannot be told apart: of a station that uses little
+/// most answers follow frames to others.
+const TELLING_BURSTS: f64 = 40.0;
+/// Largest share of bursts in which a QUIC client uploads: these may answer nothing.
+const UPLOADING_MOST: f64 = 0.2;
 /// Segments per burst from which on few frames hold acknowledgements for an upload alone: with so many that
 /// are mixed at random, one frame in e⁴ = 55.
 const SHARED_SEGMENTS: f64 = 4.0;
@@ -64,11 +82,17 @@ pub(super) struct Observed {
     pub(super) segments: f64,
     /// Connections that acknowledged something in the latest slot with any.
     pub(super) flows: f64,
+    /// Bursts that upload besides.
+    pub(super) uploading: f64,
     /// Packets handed over.
     pub(super) packets: f64,
-    /// TCP segments among them that were not sent before.
-    pub(super) tcp_packets: f64,
-    /// Acknowledgements without payload among them, for what the station uploads.
+    /// Those of them that ask for an answer: TCP segments that were not sent before, and packets of QUIC.
+    pub(super) eliciting: f64,
+    /// The packets of QUIC among those, of which no answer says which it answers.
+    pub(super) hidden: f64,
+    /// IP bytes of those.
+    pub(super) hidden_bytes: f64,
+    /// Acknowledgements without payload among the packets, for what the station uploads.
     pub(super) bare_acks: f64,
 }
 
@@ -104,30 +128,61 @@ impl Observed {
             self.flows = slot.flows;
         }
         fade(&mut self.segments, slot.segments);
+        fade(&mut self.uploading, slot.uploading);
         fade(&mut self.packets, slot.packets);
-        fade(&mut self.tcp_packets, slot.tcp_packets);
+        fade(&mut self.eliciting, slot.eliciting);
+        fade(&mut self.hidden, slot.hidden);
+        fade(&mut self.hidden_bytes, slot.hidden_bytes);
         fade(&mut self.bare_acks, slot.bare_acks);
     }
 
-    /// Packets handed over for every new TCP segment among them.
+    /// Packets handed over for every one that asks for an answer.
     pub(super) fn packets_per_segment(&self) -> f64 {
-        (self.packets / self.tcp_packets.max(1.0)).max(1.0)
+        (self.packets / self.eliciting.max(1.0)).max(1.0)
     }
 
-    /// Share of TCP segments among the packets. Acknowledgements for an upload share their frames with
-    /// the segments, so they do not count where most frames hold some.
-    fn tcp_share(&self) -> f64 {
+    /// Share of the packets that ask for an answer. Acknowledgements for an upload share their frames with
+    /// them, so they do not count where most frames hold some.
+    fn eliciting_share(&self) -> f64 {
         let share_frames = self.segments >= SHARED_SEGMENTS * self.bursts;
         let bare_acks = if share_frames { self.bare_acks } else { 0.0 };
-        self.tcp_packets / (self.packets - bare_acks).max(1.0)
+        self.eliciting / (self.packets - bare_acks).max(1.0)
+    }
+
+    /// Whether much is hidden by QUIC.
+    pub(super) fn is_hidden(&self) -> bool {
+        self.hidden > HIDDEN_MOST * self.eliciting
+    }
+
+    /// IP bits per second of airtime, if packets of QUIC take `segment_s` seconds each; `None` if too few bursts
+    /// tell, or hardly any packet is of QUIC.
+    pub(super) fn airtime_bps(&self, segment_s: f64) -> Option<f64> {
+        let packet_bits = 8.0 * self.hidden_bytes / self.hidden;
+        (self.is_hidden() && self.bursts >= TELLING_BURSTS).then_some(packet_bits / segment_s)
+    }
+
+    /// Whether much is hidden by QUIC, and the bursts may be other than one for each `frames_per_burst` frames.
+    ///
+    /// A client need not answer before ten packets have come, so only frames that hold more, or are answered
+    /// several times, are surely answered. And what it uploads may come without an answer.
+    fn is_obscure(&self, frames_per_burst: f64) -> bool {
+        let level = self.segments / (self.bursts * frames_per_burst);
+        let answers = level * self.acks / self.segments;
+        let may_skip = self.segments > EVERY_SECOND * self.acks
+            && level < ANSWERED_LEVEL
+            && answers < ANSWERS_PER_FRAME;
+        self.is_hidden() && (may_skip || self.uploading > UPLOADING_MOST * self.bursts)
     }
 
     /// Frames per burst, where `contending` stations contend for the air. `clarity`, 0 to 1, says how
     /// clearly bursts are apart.
     pub(super) fn estimate(&self, contending: usize, clarity: f64) -> Estimate {
-        let tcp = self.tcp_share();
-        let acknowledged = self.segments / self.tcp_packets.max(1.0);
-        if self.bursts < FEWEST_BURSTS || tcp < LEAST_TCP || acknowledged < LEAST_ACKNOWLEDGED {
+        let eliciting = self.eliciting_share();
+        let acknowledged = self.segments / self.eliciting.max(1.0);
+        if self.bursts < FEWEST_BURSTS
+            || eliciting < LEAST_ELICITING
+            || acknowledged < LEAST_ACKNOWLEDGED
+        {
             return Estimate::UNUSABLE;
         }
         let expected = expected_frames_per_burst(contending);
@@ -135,23 +190,28 @@ impl Observed {
         let is_thinned = expected > TOLERATED
             && self.repeats < THINNED_REPEATS * (expected - 1.0) * self.bursts
             && self.segments > THINNED_SEGMENTS * self.acks;
-        let is_stamped = 2.0 * self.stamped > self.acks;
+        // Bursts of QUIC bear no timestamps.
+        let is_stamped =
+            2.0 * self.stamped > self.acks && self.hidden < HIDDEN_SOME * self.eliciting.max(1.0);
         let (frames_per_burst, basis) = if is_stamped && !is_thinned {
             (self.frames_per_burst_by_clock(), 0.9)
         } else {
-            (Some(expected), if is_thinned { 0.5 } else { 0.6 })
+            (
+                Some(UNDIVIDED * expected),
+                if is_thinned { 0.5 } else { 0.6 },
+            )
         };
         // Thinning hides how many frames a burst answers, so only a number near 1 is safe.
-        let Some(frames_per_burst) =
-            frames_per_burst.filter(|&frames| !(is_thinned && frames > TOLERATED))
-        else {
+        let is_safe =
+            |frames: &f64| !(is_thinned && expected > TOLERATED || self.is_obscure(*frames));
+        let Some(frames_per_burst) = frames_per_burst.filter(is_safe) else {
             return Estimate::UNUSABLE;
         };
         let frames_per_burst = frames_per_burst * self.silent_bursts(frames_per_burst);
         let sampled = 1.0 - 1.0 / self.bursts.sqrt();
         Estimate {
             frames_per_burst,
-            confidence: basis * sampled * clarity * tcp.min(1.0).sqrt(),
+            confidence: basis * sampled * clarity * eliciting.min(1.0).sqrt(),
         }
     }
 
@@ -216,7 +276,7 @@ impl Observed {
 
 /// Frames per burst where access point and stations contend with equal parameters, and the access
 /// point serves its stations in turn.
-fn expected_frames_per_burst(contending: usize) -> f64 {
+pub(super) fn expected_frames_per_burst(contending: usize) -> f64 {
     // There are far fewer than 2^52 stations.
     1.0 + LONE_EXCESS / (contending.max(1) as f64).powf(EXCESS_EXPONENT)
 }

@@ -1,4 +1,4 @@
-//! Levels and rounds from bursts of TCP acknowledgements.
+//! Levels and rounds from bursts of acknowledgements, of TCP and of QUIC.
 //!
 //! A station answers the segments of a downlink frame with acknowledgements that leave together, in
 //! its next uplink frame, and so reach the box within microseconds. What a burst newly acknowledges
@@ -8,12 +8,13 @@
 //! its limits.
 //!
 //! One [`AckBurst`] observes all stations of an access point. The caller tells it of every packet
-//! that is handed to the access point and of every TCP acknowledgement that comes back, and closes
-//! the slot of each station.
+//! that is handed to the access point and of every packet that comes back, and closes the slot of each
+//! station.
 
 mod estimate;
 mod flow;
 mod path;
+mod quic;
 mod station;
 #[cfg(test)]
 mod tests;
@@ -68,6 +69,8 @@ pub struct SpinBit {
     pub flow: FlowKey,
     /// The bit.
     pub is_set: bool,
+    /// Whether the fixed bit is set. Ends may agree to set it at random (RFC 9287), and most other traffic never sets it.
+    pub is_fixed: bool,
 }
 
 /// A TCP acknowledgement from a station.
@@ -127,7 +130,27 @@ impl AckBurst {
         }
     }
 
-    /// An uplink packet without a TCP acknowledgement passes the box: UDP, QUIC and the like, or the data of
+    /// A QUIC packet with a short header passes the box, of the connection `flow`. `before_bytes` as for
+    /// [`AckBurst::on_uplink_other`].
+    pub fn on_quic(
+        &mut self,
+        now: Time,
+        station: StationId,
+        flow: FlowKey,
+        before_bytes: Option<u32>,
+    ) {
+        self.contending = None;
+        let others = self.turns.before(now, station);
+        let latest = self.turns.latest();
+        let own = self.station(now, station);
+        let begins = own.on_uplink(now, latest, before_bytes);
+        own.on_quic(now, flow, others);
+        if begins {
+            self.take_turn(now, station);
+        }
+    }
+
+    /// An uplink packet without a TCP acknowledgement passes the box: UDP other than QUIC, or the data of
     /// an upload. Of packets that come together, the first is enough. `before_bytes` is how much had come
     /// from the station before, in all, modulo 2³²; without it nothing is learnt of how fast the station
     /// uploads.
@@ -184,6 +207,7 @@ impl AckBurst {
             sensor: Sensor::AckBurst,
             confidence: slot.confidence,
             transit: slot.transit,
+            airtime_bps: slot.airtime_bps,
             upload_bps: slot.upload_bps,
             ..SlotReport::silent(station, slot.length)
         }

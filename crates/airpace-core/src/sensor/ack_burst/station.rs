@@ -3,9 +3,11 @@
 use super::estimate::Observed;
 use super::flow::{Arrived, Flow, TICK_S};
 use super::path::PathDelay;
-use super::transit::Transits;
+use super::quic::{ASKS_LEAST, Unanswered};
+use super::transit::{TRANSIT_COMMON, Transits, transit_of};
 use super::uploads::{SEGMENT_BYTES, Uploads};
-use super::{DownlinkPacket, UplinkAck};
+use super::{DownlinkPacket, FlowKey, UplinkAck};
+use crate::sensor::USABLE;
 use crate::sensor::burst_gap::BurstGap;
 use crate::sensor::connections::Connections;
 use crate::sensor::frame_span;
@@ -22,6 +24,15 @@ const ACK_BYTES: u32 = 106;
 /// means that the count of bytes began anew.
 const BURST_MOST: u32 = 6_500_631;
 
+/// An access point composes its next frame this long after the first packet of an answer has passed the box: the rest of
+/// the answer, SIFS, block ack, AIFS and half the first back-off window (IEEE 802.11-2020, 10.3 and table 9-155).
+const COMPOSED_AFTER: Duration = Duration::from_micros(150);
+
+/// Slots of which the transits of QUIC count, and the least density of what they agree about: how many packets a burst
+/// answers is a guess, so that those of the own frame scatter, and only the densest peak tells.
+const HIDDEN_SLOTS: u64 = 20;
+const HIDDEN_PEAK_LEAST: f64 = 1.0;
+
 /// A slot as the sensor sees it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClosedSlot {
@@ -33,6 +44,7 @@ pub(super) struct ClosedSlot {
     pub(super) span: Option<(Time, Time)>,
     pub(super) confidence: f64,
     pub(super) transit: Option<Duration>,
+    pub(super) airtime_bps: Option<f64>,
     pub(super) upload_bps: Option<f64>,
 }
 
@@ -63,6 +75,10 @@ struct Burst {
     before_bytes: Option<u32>,
     /// How long before it the latest burst of any station began.
     since_latest: Option<Duration>,
+    /// It answers the packets of QUIC that were handed over up to this time.
+    answers_until: Option<Time>,
+    /// Whether that time is a guess.
+    is_guessed: bool,
 }
 
 /// The segments that have arrived with the frames that a burst answers.
@@ -119,6 +135,7 @@ impl Burst {
 #[derive(Clone, Debug)]
 pub(super) struct StationBursts {
     flows: Connections<Flow>,
+    quic: Connections<Unanswered>,
     gap: BurstGap,
     burst: Burst,
     slot: u64,
@@ -139,6 +156,8 @@ pub(super) struct StationBursts {
     path: PathDelay,
     is_beside_upload: bool,
     transits: Transits,
+    /// Those of bursts that answer packets of QUIC.
+    hidden_transits: Transits,
     uploads: Uploads,
 }
 
@@ -146,6 +165,7 @@ impl StationBursts {
     pub(super) fn new(now: Time) -> Self {
         Self {
             flows: Connections::default(),
+            quic: Connections::default(),
             gap: BurstGap::default(),
             burst: Burst::default(),
             slot: 0,
@@ -161,6 +181,7 @@ impl StationBursts {
             path: PathDelay::default(),
             is_beside_upload: false,
             transits: Transits::default(),
+            hidden_transits: Transits::agreeing(HIDDEN_PEAK_LEAST, HIDDEN_SLOTS),
             uploads: Uploads::default(),
         }
     }
@@ -173,6 +194,19 @@ impl StationBursts {
 
     pub(super) fn on_downlink(&mut self, now: Time, packet: &DownlinkPacket) {
         self.observed.packets += 1.0;
+        if let Some(quic) = packet.quic {
+            if self
+                .quic
+                .seen(now, quic.flow)
+                .on_packet(now, packet.bytes, quic.is_fixed)
+            {
+                self.observed.eliciting += 1.0;
+                self.observed.hidden += 1.0;
+                self.observed.hidden_bytes += f64::from(packet.bytes);
+            } else if packet.bytes < ASKS_LEAST && quic.is_fixed {
+                self.observed.bare_acks += 1.0;
+            }
+        }
         let Some(segment) = packet.tcp else { return };
         // SYN, FIN and RST are too few to matter.
         if segment.payload == 0 {
@@ -180,7 +214,7 @@ impl StationBursts {
             return;
         }
         if self.flows.seen(now, segment.flow).on_segment(now, &segment) {
-            self.observed.tcp_packets += 1.0;
+            self.observed.eliciting += 1.0;
         }
     }
 
@@ -220,15 +254,24 @@ impl StationBursts {
     fn end_burst(&mut self, until_bytes: Option<u32>) {
         let burst = self.burst;
         let uploaded = burst.uploaded_segments(until_bytes);
+        if uploaded > 0 && burst.acknowledges {
+            self.observed.uploading += 1.0;
+        }
         // Before a burst that answers something there may have been a frame to the station.
         if let Some(since) = burst.since_latest.filter(|_| burst.segments == 0) {
             self.uploads.add(since, uploaded);
         }
-        if let Some(answered) = burst.answered.filter(|_| !burst.with_others) {
+        let tells = !burst.with_others && !burst.is_guessed;
+        if let Some(answered) = burst.answered.filter(|_| tells) {
             // The least times count for the way, so none may be too short because too much was taken off.
             let whole = answered.saturating_since(burst.handed_over.last);
             let all = burst.handed_over.segments.saturating_add(uploaded);
-            self.path.add(answered, whole, all);
+            // Which packets of QUIC a burst answers is not known, only that its frame was composed after the
+            // others' answer.
+            let follows_others = burst.answers_until.is_some();
+            if !follows_others {
+                self.path.add(answered, whole, all);
+            }
             let way = if self.is_beside_upload {
                 self.path.delay()
             } else {
@@ -238,20 +281,26 @@ impl StationBursts {
             // access point, and another station has answered the frame before.
             let since_arrival = whole.saturating_sub(way);
             let since_others = burst.others.map(|others| answered.saturating_since(others));
-            let (since, answers) = match since_others.filter(|since| *since < since_arrival) {
-                Some(since) => (since, burst.handed_over.segments),
-                None => (
-                    since_arrival,
-                    burst.handed_over.in_last_frame(since_arrival),
-                ),
-            };
+            let (since, answers) =
+                match since_others.filter(|since| follows_others || *since < since_arrival) {
+                    Some(since) => (since, burst.handed_over.segments),
+                    None => (
+                        since_arrival,
+                        burst.handed_over.in_last_frame(since_arrival),
+                    ),
+                };
             // The answer comes with what the station uploads in the same frame: its time is taken off. As long
             // as it is not known, such a segment is taken to last as long as one that is answered.
             let (upload, segments) = match self.uploads.time_of(uploaded) {
                 Some(upload) => (upload, answers),
                 None => (Duration::ZERO, answers.saturating_add(uploaded)),
             };
-            self.transits.add(since.saturating_sub(upload), segments);
+            let transits = if follows_others {
+                &mut self.hidden_transits
+            } else {
+                &mut self.transits
+            };
+            transits.add(since.saturating_sub(upload), segments);
         }
         self.burst = Burst {
             number: self.burst.number + 1,
@@ -302,6 +351,45 @@ impl StationBursts {
         begins
     }
 
+    /// A QUIC packet has come.
+    pub(super) fn on_quic(&mut self, now: Time, flow: FlowKey, others: Option<Time>) {
+        self.burst.acks += 1;
+        let burst = self.burst.number;
+        let flow = self.quic.seen(now, flow);
+        // The frame was composed when the answer to the one before was over, if there was one.
+        let composed = others.map(|at| at.saturating_add(COMPOSED_AFTER));
+        let by_others = composed.filter(|&at| flow.has_until(at));
+        let guess = Time::ZERO + now.saturating_since(Time::ZERO + TRANSIT_COMMON);
+        let known = self.burst.answers_until;
+        let until = known.or(by_others).unwrap_or(guess);
+        let mut handed_over = self.burst.handed_over;
+        let arrived = flow.answer_until(until, |at| handed_over.add(at));
+        let repeats = flow.burst == burst;
+        if arrived.segments == 0 && !repeats {
+            return;
+        }
+        if arrived.segments > 0 && known.is_none() {
+            self.burst.answers_until = Some(until);
+            self.burst.is_guessed = by_others.is_none();
+        }
+        flow.burst = burst;
+        flow.answered = now;
+        self.observed.acks += 1.0;
+        self.observed.repeats += f64::from(u8::from(repeats));
+        self.observed.segments += f64::from(arrived.segments);
+        self.burst.segments += arrived.segments;
+        self.bytes += arrived.bytes;
+        if arrived.segments > 0 && self.burst.answered.is_none() {
+            self.burst.answered = Some(now);
+            self.burst.others = others;
+        }
+        self.burst.handed_over = handed_over;
+        if !core::mem::replace(&mut self.burst.acknowledges, true) {
+            self.observed.bursts += 1.0;
+            self.latest = Some(now);
+        }
+    }
+
     /// Counts how far the station's clock advances within the burst.
     fn advance_clock(&mut self, written_s: f64) {
         if self.burst.written_s.is_none() {
@@ -324,8 +412,9 @@ impl StationBursts {
         observed.seconds = length.as_secs_f64();
         let began = self.slot_start;
         let flows = self.flows.iter().filter(|flow| flow.acknowledged >= began);
+        let quic = self.quic.iter().filter(|flow| flow.answered >= began);
         // At most `FLOWS`.
-        observed.flows = flows.count() as f64;
+        observed.flows = (flows.count() + quic.count()) as f64;
         self.recent.add(&observed, length);
         let estimate = self.recent.estimate(contending, self.gap.clarity());
         let mut closed = ClosedSlot {
@@ -337,8 +426,10 @@ impl StationBursts {
             span: None,
             confidence: 0.0,
             transit: None,
+            airtime_bps: None,
             upload_bps: self.uploads.close(),
         };
+        let hidden_s = self.hidden_transits.close_per_segment_s();
         if estimate.confidence > 0.0 && observed.bursts > 0.0 {
             let frames = observed.bursts * estimate.frames_per_burst + self.frames_carried;
             let packets =
@@ -357,7 +448,16 @@ impl StationBursts {
             closed.confidence = estimate.confidence;
             let level = f64::from(closed.packets) / f64::from(closed.frames.max(1));
             let segments = level / self.recent.packets_per_segment();
-            closed.transit = self.transits.close(segments);
+            let told_s = self.transits.close_per_segment_s();
+            let segment_s = if self.recent.is_hidden() {
+                hidden_s
+            } else {
+                told_s
+            };
+            closed.transit = segment_s.and_then(|of| transit_of(of, segments));
+        }
+        if estimate.confidence < USABLE {
+            closed.airtime_bps = hidden_s.and_then(|segment_s| self.recent.airtime_bps(segment_s));
         }
         self.before = self.latest;
         self.slot += 1;

@@ -1,6 +1,8 @@
 //! One station whose frames and bursts are known.
 
+use super::estimate::{UNDIVIDED, expected_frames_per_burst};
 use super::*;
+use crate::sensor::USABLE;
 use proptest::prelude::*;
 
 const STATION: StationId = StationId(0);
@@ -200,6 +202,112 @@ fn a_station_without_tcp_is_unusable() {
     assert_eq!((report.frames, report.confidence), (0, 0.0));
 }
 
+/// Hears two stations that receive frames of `level` packets of QUIC in turn, at `packet_us` a packet, and answer
+/// every `every` packets, for three seconds. Returns the last report of one.
+fn hear_quic(level: u32, packet_us: u64, every: u32) -> SlotReport {
+    let mut sensor = AckBurst::new();
+    let mut report = SlotReport::silent(STATION, Duration::ZERO);
+    let took = TRANSIT_COMMON + Duration::from_micros(packet_us * u64::from(level));
+    let (mut at, mut counts) = (Time::ZERO, [0; 2]);
+    for frame in 0..(3_000_000 / took.as_micros()) {
+        let (own, other) = (frame % 2, (frame + 1) % 2);
+        let station = |index: u128| StationId::from_index(index as usize);
+        let flow = |index: u128| FlowKey(index as u64);
+        // The packets of the other's next frame come while this one is on the air.
+        for number in 0..level {
+            let packet = DownlinkPacket {
+                bytes: 1_250,
+                tcp: None,
+                quic: Some(SpinBit {
+                    flow: flow(other),
+                    is_set: false,
+                    is_fixed: number % 2 == 1,
+                }),
+            };
+            sensor.on_downlink(at + took * number / level, station(other), &packet);
+        }
+        at += took;
+        let count = &mut counts[own as usize];
+        let answers = (*count + level) / every - *count / every;
+        *count += level;
+        for answer in 0..answers {
+            let passes = at + Duration::from_micros(u64::from(5 * answer));
+            sensor.on_quic(passes, station(own), flow(own), None);
+        }
+        if frame % 100 == 99 {
+            report = sensor.close_slot(at, STATION);
+            sensor.close_slot(at, StationId(1));
+        }
+    }
+    report
+}
+
+#[test]
+fn frames_of_quic_are_told_by_the_answers_to_them_and_what_was_sent_meanwhile() {
+    for (level, every) in [(8, 2), (20, 2), (20, 10)] {
+        let report = hear_quic(level, 40, every);
+        // One answer in three is expected to follow two frames.
+        let found = report.level().unwrap() * UNDIVIDED * expected_frames_per_burst(2);
+        assert!(
+            (found / f64::from(level) - 1.0).abs() < 0.05,
+            "{level} {every}: {found}"
+        );
+    }
+}
+
+#[test]
+fn a_quic_client_that_may_leave_frames_unanswered_is_unusable() {
+    for (level, every) in [(5, 10), (8, 8), (9, 10), (20, 20)] {
+        let report = hear_quic(level, 40, every);
+        assert!(report.confidence < USABLE, "{level} {every}");
+        // What is known if most frames are answered is how long packets of 1,250 bytes take.
+        if level >= 8 {
+            let packet_us = 8e6 * 1_250.0 / report.airtime_bps.unwrap();
+            assert!(
+                (30.0..45.0).contains(&packet_us),
+                "{level} {every}: {packet_us}"
+            );
+        }
+    }
+}
+
+#[test]
+fn packets_of_quic_that_nothing_answers_do_not_count_when_the_connection_goes_on() {
+    let mut flow = quic::Unanswered::default();
+    assert!(
+        !flow.on_packet(Time::ZERO, 1_250, false),
+        "not known to be QUIC"
+    );
+    assert!(flow.on_packet(Time::from_millis(1), 1_250, true));
+    assert!(flow.on_packet(Time::from_millis(4_000), 1_250, false));
+    let arrived = flow.answer_until(Time::from_millis(4_001), |_| {});
+    assert_eq!((arrived.segments, arrived.bytes), (1, 1_250));
+}
+
+#[test]
+fn small_packets_of_quic_ask_for_no_answer() {
+    let mut sensor = AckBurst::new();
+    for ms in 0..500 {
+        let now = Time::from_millis(ms);
+        let packet = DownlinkPacket {
+            bytes: 70,
+            tcp: None,
+            quic: Some(SpinBit {
+                flow: FlowKey(1),
+                is_set: false,
+                is_fixed: true,
+            }),
+        };
+        sensor.on_downlink(now, STATION, &packet);
+        sensor.on_quic(now + Duration::from_micros(500), STATION, FlowKey(1), None);
+    }
+    let report = sensor.close_slot(Time::from_millis(500), STATION);
+    assert_eq!(
+        (report.frames, report.bytes, report.confidence),
+        (0, 0, 0.0)
+    );
+}
+
 /// A station that downloads `LEVEL` segments per frame of the access point and answers each frame together
 /// with `uploaded` segments of its own, at 390 Mbit/s both ways. As many acknowledgements for the upload come
 /// between the segments to it. Every `lone` frames it also uploads in a frame that answers nothing, unless
@@ -278,7 +386,7 @@ fn what_a_station_uploads_with_its_answers_does_not_make_its_download_look_slow(
 proptest! {
     #[test]
     fn any_traffic_is_survived(
-        events in prop::collection::vec((any::<u64>(), 0..4u8, 0..3u64, any::<u32>(), any::<Option<u32>>()), 0..300),
+        events in prop::collection::vec((any::<u64>(), 0..6u8, 0..3u64, any::<u32>(), any::<Option<u32>>()), 0..300),
     ) {
         let mut sensor = AckBurst::new();
         let mut now = 0_u64;
@@ -296,6 +404,11 @@ proptest! {
                     sensor.on_ack(at, STATION, &UplinkAck { flow, number, timestamps, highest_sack, before_bytes: other });
                 }
                 2 => sensor.on_uplink_other(at, STATION, Some(number)),
+                4 => sensor.on_quic(at, STATION, flow, other),
+                5 => {
+                    let quic = Some(SpinBit { flow, is_set: number % 2 == 0, is_fixed: number % 3 == 0 });
+                    sensor.on_downlink(at, STATION, &DownlinkPacket { bytes: number, tcp: None, quic });
+                }
                 _ => {
                     let report = sensor.close_slot(at, STATION);
                     prop_assert!((0.0..=1.0).contains(&report.confidence));

@@ -130,12 +130,6 @@ impl Transits {
         }
     }
 
-    /// Ends the slot: the transit of a frame of `segments` segments, unless too few were seen.
-    pub(super) fn close(&mut self, segments: f64) -> Option<Duration> {
-        let transit_s = TRANSIT_COMMON.as_secs_f64() + self.close_per_segment_s()? * segments;
-        Some(Duration::from_secs_f64(transit_s.max(0.0)))
-    }
-
     /// Ends the slot: the time per segment beyond [`TRANSIT_COMMON`], seconds, unless too few
     /// transits were seen.
     pub(super) fn close_per_segment_s(&mut self) -> Option<f64> {
@@ -236,9 +230,19 @@ fn bin_of(per_segment_s: f64) -> usize {
     (BINS_PER_E * (per_segment_s / RANGE_S.0).ln()) as usize
 }
 
+/// The transit of a frame of `segments` segments that take `segment_s` seconds each.
+pub(super) fn transit_of(segment_s: f64, segments: f64) -> Option<Duration> {
+    let beyond = Duration::try_from_secs_f64(segment_s * segments).ok()?;
+    Some(TRANSIT_COMMON.saturating_add(beyond))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn close(transits: &mut Transits, segments: f64) -> Option<Duration> {
+        transit_of(transits.close_per_segment_s()?, segments)
+    }
 
     fn us(us: u64) -> Duration {
         Duration::from_micros(us)
@@ -253,7 +257,7 @@ mod tests {
         for &(transit_us, burst) in transits {
             kept.add(us(transit_us), burst);
         }
-        kept.close(segments)
+        close(&mut kept, segments)
     }
 
     fn within(found: Option<Duration>, expected_us: u64, part: f64) {
@@ -268,16 +272,16 @@ mod tests {
         for _ in 0..FEWEST / 2 {
             transits.add(us(1_310), 10);
         }
-        assert_eq!(transits.close(10.0), None);
+        assert_eq!(close(&mut transits, 10.0), None);
         for _ in 0..FEWEST / 2 {
             transits.add(us(1_310), 10);
         }
-        within(transits.close(10.0), 1_310, 1e-6);
+        within(close(&mut transits, 10.0), 1_310, 1e-6);
         for _ in 3..REMEMBERED_SLOTS {
-            transits.close(10.0);
+            close(&mut transits, 10.0);
         }
-        within(transits.close(10.0), 1_310, 1e-6);
-        assert_eq!(transits.close(10.0), None);
+        within(close(&mut transits, 10.0), 1_310, 1e-6);
+        assert_eq!(close(&mut transits, 10.0), None);
     }
 
     #[test]
@@ -317,7 +321,7 @@ mod tests {
                 let own_us = PACKET_US * 40 + noise_us;
                 transits.add(us(AROUND_US + own_us + others_us), 40);
             }
-            let transit = transits.close(40.0).unwrap();
+            let transit = close(&mut transits, 40.0).unwrap();
             told.push((transit.as_secs_f64() * 1e6 - AROUND_US as f64) / 40.0);
         }
         let expected_us = PACKET_US as f64;
@@ -335,7 +339,7 @@ mod tests {
                 for n in 30..40 {
                     transits.add(us(AROUND_US + packet_us * u64::from(n)), n);
                 }
-                let transit = transits.close(40.0).unwrap();
+                let transit = close(&mut transits, 40.0).unwrap();
                 told_us = (transit.as_secs_f64() * 1e6 - AROUND_US as f64) / 40.0;
             }
             let error = told_us / after_us as f64 - 1.0;

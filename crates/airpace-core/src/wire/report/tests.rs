@@ -27,6 +27,7 @@ fn report() -> SlotReport {
             source: WaitSource::TcpAcks,
         }),
         transit: None,
+        airtime_bps: None,
         upload_bps: None,
         source: LevelSource::Tsft,
         sensor: crate::report::Sensor::Agent,
@@ -47,6 +48,7 @@ fn empty() -> SlotReport {
         recent_inverse_rate: 0.0,
         wait: None,
         transit: None,
+        airtime_bps: None,
         upload_bps: None,
         source: LevelSource::SocketTimestamps,
         ..report()

@@ -61,7 +61,7 @@ impl ProxyNode {
                 timestamp,
             } => packet.tcp = Some(segment(sequence, payload, Some(timestamp))),
             PassingHeader::Ack { .. } => packet.tcp = Some(segment(0, 0, None)),
-            PassingHeader::Quic { spin: is_set } => packet.quic = Some(SpinBit { flow, is_set }),
+            PassingHeader::Quic { spin } => packet.quic = Some(spin_bit(flow, spin)),
             PassingHeader::Other => {}
         }
         observing.observer.on_sent(now, station, &packet);
@@ -88,9 +88,9 @@ impl ProxyNode {
                 };
                 observing.observer.on_ack(now, station, &ack);
             }
-            PassingHeader::Quic { spin: is_set } => {
+            PassingHeader::Quic { spin } => {
                 let flow = FlowKey(u64::from(parcel.flow));
-                let spin = SpinBit { flow, is_set };
+                let spin = spin_bit(flow, spin);
                 observing.observer.on_quic(now, station, spin, before_bytes);
             }
             _ => observing.observer.on_other(now, station, before_bytes),
@@ -155,5 +155,14 @@ impl World {
         if proxy.config.at == node {
             proxy.observe_uplink(self.now, station, parcel);
         }
+    }
+}
+
+/// The header of a QUIC packet of the connection `flow`.
+const fn spin_bit(flow: FlowKey, is_set: bool) -> SpinBit {
+    SpinBit {
+        flow,
+        is_set,
+        is_fixed: true,
     }
 }
