@@ -236,6 +236,7 @@ fn read_options(mut rest: &[u8]) -> (Option<Timestamps>, Option<SackBlock>) {
 }
 
 impl Quic {
+    /// Reads the first byte.
     const fn of(first: u8) -> Self {
         const LONG: u8 = 0x80;
         const FIXED: u8 = 0x40;

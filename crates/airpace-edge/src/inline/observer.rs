@@ -243,8 +243,8 @@ impl Observer {
         let block_acks = observed
             .observed_address()
             .and_then(|address| self.radio.close_slot(now, address, id));
-        let (bytes, upload_bps) = (bursts.bytes, bursts.upload_bps);
-        let airtime_bps = bursts.airtime_bps;
+        let (bytes, airtime_bps, upload_bps) =
+            (bursts.bytes, bursts.airtime_bps, bursts.upload_bps);
         (observed.last_wait, observed.last_acknowledged) = (waiting.wait, bytes);
         if bursts.confidence >= USABLE
             && let Some(transit) = SegmentTransit::of(&bursts)

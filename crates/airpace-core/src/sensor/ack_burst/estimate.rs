@@ -26,7 +26,7 @@ const LEAST_ELICITING: f64 = 0.6;
 /// Largest share of QUIC beside which the clock of TCP timestamps tells the frames of all bursts.
 const HIDDEN_SOME: f64 = 0.1;
 /// From this share of QUIC on, its clients' habits count.
-const HIDDEN_MOST: f64 = 0.3;
+const HIDDEN_MUCH: f64 = 0.3;
 /// A QUIC client that answers every second packet (RFC 9000 §13.2.2) has fewer packets per answer, and leaves no more
 /// frames unanswered than one of TCP.
 const EVERY_SECOND: f64 = 2.5;
@@ -151,7 +151,7 @@ impl Observed {
 
     /// Whether much is hidden by QUIC.
     pub(super) fn is_hidden(&self) -> bool {
-        self.hidden > HIDDEN_MOST * self.eliciting
+        self.hidden > HIDDEN_MUCH * self.eliciting
     }
 
     /// IP bits per second of airtime, if packets of QUIC take `segment_s` seconds each; `None` if too few bursts
@@ -166,11 +166,10 @@ impl Observed {
     /// A client need not answer before ten packets have come, so only frames that hold more, or are answered
     /// several times, are surely answered. And what it uploads may come without an answer.
     fn is_obscure(&self, frames_per_burst: f64) -> bool {
-        let level = self.segments / (self.bursts * frames_per_burst);
-        let answers = level * self.acks / self.segments;
+        let frames = self.bursts * frames_per_burst;
         let may_skip = self.segments > EVERY_SECOND * self.acks
-            && level < ANSWERED_LEVEL
-            && answers < ANSWERS_PER_FRAME;
+            && self.segments < ANSWERED_LEVEL * frames
+            && self.acks < ANSWERS_PER_FRAME * frames;
         self.is_hidden() && (may_skip || self.uploading > UPLOADING_MOST * self.bursts)
     }
 
@@ -190,21 +189,19 @@ impl Observed {
         let is_thinned = expected > TOLERATED
             && self.repeats < THINNED_REPEATS * (expected - 1.0) * self.bursts
             && self.segments > THINNED_SEGMENTS * self.acks;
+        if is_thinned {
+            return Estimate::UNUSABLE;
+        }
         // Bursts of QUIC bear no timestamps.
         let is_stamped =
             2.0 * self.stamped > self.acks && self.hidden < HIDDEN_SOME * self.eliciting.max(1.0);
-        let (frames_per_burst, basis) = if is_stamped && !is_thinned {
+        let (frames_per_burst, basis) = if is_stamped {
             (self.frames_per_burst_by_clock(), 0.9)
         } else {
-            (
-                Some(UNDIVIDED * expected),
-                if is_thinned { 0.5 } else { 0.6 },
-            )
+            (Some(UNDIVIDED * expected), 0.6)
         };
-        // Thinning hides how many frames a burst answers, so only a number near 1 is safe.
-        let is_safe =
-            |frames: &f64| !(is_thinned && expected > TOLERATED || self.is_obscure(*frames));
-        let Some(frames_per_burst) = frames_per_burst.filter(is_safe) else {
+        let Some(frames_per_burst) = frames_per_burst.filter(|&frames| !self.is_obscure(frames))
+        else {
             return Estimate::UNUSABLE;
         };
         let frames_per_burst = frames_per_burst * self.silent_bursts(frames_per_burst);

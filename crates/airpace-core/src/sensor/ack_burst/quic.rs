@@ -16,7 +16,7 @@ pub(super) const ASKS_LEAST: u32 = 200;
 /// Packets of a QUIC connection that the station has not answered yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Unanswered {
-    /// Whether a fixed bit was set in it, so that it is QUIC.
+    /// Whether the fixed bit was set in one of its packets, so that this is QUIC.
     is_quic: bool,
     /// IP bytes, and when the packet was handed over.
     packets: VecDeque<(u32, Time)>,

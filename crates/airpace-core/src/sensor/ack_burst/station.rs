@@ -332,17 +332,30 @@ impl StationBursts {
         if let Some(written_s) = written_s {
             self.advance_clock(written_s);
         }
-        self.observed.acks += 1.0;
         self.observed.stamped += f64::from(u8::from(written_s.is_some()));
+        self.burst.handed_over = handed_over;
+        let bytes = bytes + HEADER_BYTES * u64::from(segments);
+        self.count_answer(now, Arrived { segments, bytes }, repeats, others)
+    }
+
+    /// Counts an answer of a connection, not the first one in this burst if it `repeats`. Returns whether a burst that
+    /// acknowledges something begins.
+    fn count_answer(
+        &mut self,
+        now: Time,
+        arrived: Arrived,
+        repeats: bool,
+        others: Option<Time>,
+    ) -> bool {
+        self.observed.acks += 1.0;
         self.observed.repeats += f64::from(u8::from(repeats));
-        self.observed.segments += f64::from(segments);
-        self.burst.segments += segments;
-        self.bytes += bytes + HEADER_BYTES * u64::from(segments);
-        if handed_over.segments > 0 && self.burst.answered.is_none() {
+        self.observed.segments += f64::from(arrived.segments);
+        self.burst.segments += arrived.segments;
+        self.bytes += arrived.bytes;
+        if self.burst.handed_over.segments > 0 && self.burst.answered.is_none() {
             self.burst.answered = Some(now);
             self.burst.others = others;
         }
-        self.burst.handed_over = handed_over;
         let begins = !core::mem::replace(&mut self.burst.acknowledges, true);
         if begins {
             self.observed.bursts += 1.0;
@@ -374,20 +387,8 @@ impl StationBursts {
         }
         flow.burst = burst;
         flow.answered = now;
-        self.observed.acks += 1.0;
-        self.observed.repeats += f64::from(u8::from(repeats));
-        self.observed.segments += f64::from(arrived.segments);
-        self.burst.segments += arrived.segments;
-        self.bytes += arrived.bytes;
-        if arrived.segments > 0 && self.burst.answered.is_none() {
-            self.burst.answered = Some(now);
-            self.burst.others = others;
-        }
         self.burst.handed_over = handed_over;
-        if !core::mem::replace(&mut self.burst.acknowledges, true) {
-            self.observed.bursts += 1.0;
-            self.latest = Some(now);
-        }
+        self.count_answer(now, arrived, repeats, others);
     }
 
     /// Counts how far the station's clock advances within the burst.

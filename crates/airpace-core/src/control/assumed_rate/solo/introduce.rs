@@ -102,11 +102,12 @@ impl SoloDips {
             let told_s = positive(of.seconds, of.error_s);
             // An estimate that does not exceed its error hardly moves the airtime from the mean of all, however large
             // both are because little was sent.
+            let first_s = ERROR_FIRST * packet_s;
             let is_telling = of.seconds > of.error_s;
             let prior_s = if is_telling {
-                told_s.max(ERROR_FIRST * packet_s)
+                told_s.max(first_s)
             } else {
-                ERROR_FIRST * packet_s
+                first_s
             };
             let prior = prior_s.powi(2);
             let gain = prior / (prior + of.error_s.powi(2));
