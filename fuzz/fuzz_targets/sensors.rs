@@ -6,7 +6,7 @@ use airpace_core::packet::Packet;
 use airpace_core::queue::FqCoDelConfig;
 use airpace_core::report::SlotReport;
 use airpace_core::sensor::ack_burst::{
-    DownlinkPacket, DownlinkSegment, FlowKey, SpinBit, UplinkAck,
+    DownlinkPacket, DownlinkSegment, FlowKey, SpinBit, UplinkAck, UplinkQuic,
 };
 use airpace_core::sensor::waiting::WaitingMeter;
 use airpace_core::wire::ieee80211::MacAddr;
@@ -138,11 +138,15 @@ impl InlineBox {
                 let what = match input.int_in_range(0..=2)? {
                     0 => Uplink::Other { before_bytes },
                     1 => {
-                        let spin = spin_bit(input)?;
+                        let packet = UplinkQuic {
+                            spin: spin_bit(input)?,
+                            bytes: input.arbitrary()?,
+                            before_bytes: Some(before_bytes),
+                        };
                         self.acknowledged += 1;
-                        self.observer.on_quic(self.now, 0, spin, before_bytes);
-                        self.waiting.on_spin(self.now, spin);
-                        Uplink::Quic { spin, before_bytes }
+                        self.observer.on_quic(self.now, 0, &packet);
+                        self.waiting.on_spin(self.now, packet.spin);
+                        Uplink::Quic(packet)
                     }
                     _ => Uplink::Presence,
                 };

@@ -251,7 +251,7 @@ def sensor_lost() -> dict[str, Any]:
             limited_by="sensor-lost",
             reason=(
                 "sensor lost: the radio air0 near the access point has not heard its frames for 452 s (is it on the access"
-                " point's channel? iw dev air0 info); meanwhile its rate is based on assumptions: it gets"
+                " point's channel? iw dev air0 info); meanwhile its rate is an estimate: it gets"
                 f" {mbps:.0f} Mbit/s of the {mbps * 1.02:.0f} Mbit/s it may have"
             ),
         )

@@ -45,7 +45,7 @@ const CAUSES = [
     by: "no-sensor",
     level: "info",
     title: (who) => `No sensor: ${who}`,
-    advice: "A radio near the access point (--radio) or an agent on the station would replace the assumptions by measurements.",
+    advice: "A radio near the access point (--radio) or an agent on the station would replace the estimate by a measurement.",
   },
 ];
 

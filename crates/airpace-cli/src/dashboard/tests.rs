@@ -134,8 +134,8 @@ fn lost_sensor() -> Dashboard {
     let mut blind = station(1, "tv", 19.0);
     blind.limited_by = "sensor-lost".to_owned();
     blind.reason =
-        "sensor lost: its agent has not reported for 61 s; meanwhile its rate is based on \
-                    assumptions: it gets 19 Mbit/s of the 20 Mbit/s it may have"
+        "sensor lost: its agent has not reported for 61 s; meanwhile its rate is an estimate: \
+                    it gets 19 Mbit/s of the 20 Mbit/s it may have"
             .to_owned();
     blind.sensor = Some("none".to_owned());
     blind.lost_sensor = Some("agent".to_owned());

@@ -80,7 +80,7 @@ pub struct SackBlock {
     pub end: u32,
 }
 
-/// What the first byte of a QUIC packet says.
+/// What a QUIC packet says in the clear.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Quic {
     /// Whether the header is long, as in the handshake.
@@ -89,6 +89,8 @@ pub struct Quic {
     pub spin: bool,
     /// The fixed bit, which QUIC version 1 always sets unless both ends agreed to set it at random (RFC 9287).
     pub fixed: bool,
+    /// IP bytes.
+    pub bytes: u32,
 }
 
 impl Transport {
@@ -105,12 +107,12 @@ impl Transport {
         let segment = segment.get(..length).unwrap_or(segment);
         match protocol {
             protocol::TCP => TcpHeader::read(segment, length).map(Self::Tcp),
-            protocol::UDP => Self::udp(segment),
+            protocol::UDP => Self::udp(segment, packet_bytes),
             _ => None,
         }
     }
 
-    fn udp(datagram: &[u8]) -> Option<Self> {
+    fn udp(datagram: &[u8], packet_bytes: usize) -> Option<Self> {
         let &[s0, s1, d0, d1, _, _, _, _, ref payload @ ..] = datagram else {
             return None;
         };
@@ -119,7 +121,7 @@ impl Transport {
         let quic = payload
             .first()
             .filter(|_| is_quic)
-            .map(|&first| Quic::of(first));
+            .map(|&first| Quic::of(first, packet_bytes));
         Some(Self::Udp { ports, quic })
     }
 
@@ -236,8 +238,8 @@ fn read_options(mut rest: &[u8]) -> (Option<Timestamps>, Option<SackBlock>) {
 }
 
 impl Quic {
-    /// Reads the first byte.
-    const fn of(first: u8) -> Self {
+    /// Reads the first byte of a packet of so many IP bytes, at most 65,575.
+    const fn of(first: u8, packet_bytes: usize) -> Self {
         const LONG: u8 = 0x80;
         const FIXED: u8 = 0x40;
         const SPIN: u8 = 0x20;
@@ -246,6 +248,7 @@ impl Quic {
             is_long,
             spin: !is_long && first & SPIN != 0,
             fixed: first & FIXED != 0,
+            bytes: packet_bytes as u32,
         }
     }
 }

@@ -186,7 +186,7 @@ impl StationStatus<'_> {
                 } else {
                     "no sensor sees its frames"
                 };
-                format!("{seen}, so its rate is based on assumptions: it gets {sent}")
+                format!("{seen}, so its rate is an estimate: it gets {sent}")
             }
             LimitedBy::SlowStation => self.explain_slowness(&sent),
             LimitedBy::Contention => self.explain_contention(granted_bps, &sent),
@@ -319,7 +319,7 @@ impl StationStatus<'_> {
             Some(lost) => self.loss(lost),
             None => self.radio_trouble().unwrap_or_default(),
         };
-        format!("sensor lost: {loss}; meanwhile its rate is based on assumptions: it gets {sent}")
+        format!("sensor lost: {loss}; meanwhile its rate is an estimate: it gets {sent}")
     }
 
     /// Whether the station's frames take long beside the fastest active station's.

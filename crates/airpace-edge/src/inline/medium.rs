@@ -6,7 +6,7 @@ use super::station::{LearntStation, Seat};
 use crate::proxy::{Proxy, ProxyConfig, ProxyError, StationConfig};
 use airpace_core::packet::Packet;
 use airpace_core::report::SlotReport;
-use airpace_core::sensor::ack_burst::{DownlinkPacket, SpinBit, UplinkAck};
+use airpace_core::sensor::ack_burst::{DownlinkPacket, UplinkAck, UplinkQuic};
 use airpace_units::Time;
 use core::time::Duration;
 
@@ -110,8 +110,8 @@ impl<F: Packet> Medium<F> {
     }
 
     /// A QUIC packet with a short header has come.
-    pub(super) fn on_quic(&mut self, now: Time, seat: usize, spin: SpinBit, before_bytes: u32) {
-        self.observer.on_quic(now, seat, spin, before_bytes);
+    pub(super) fn on_quic(&mut self, now: Time, seat: usize, packet: &UplinkQuic) {
+        self.observer.on_quic(now, seat, packet);
     }
 
     /// When the slot that runs ends.

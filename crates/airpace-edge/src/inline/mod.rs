@@ -46,7 +46,7 @@ pub use watch::{LostSensor, Recent};
 use crate::proxy::{Event, Output, ProxyError, SlotRecord};
 use airpace_core::control::Diagnostics;
 use airpace_core::packet::Packet;
-use airpace_core::sensor::ack_burst::{DownlinkPacket, SpinBit, UplinkAck};
+use airpace_core::sensor::ack_burst::{DownlinkPacket, UplinkAck, UplinkQuic};
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_units::Time;
 use core::time::Duration;
@@ -73,12 +73,7 @@ pub enum Uplink {
     /// A TCP acknowledgement.
     Ack(UplinkAck),
     /// A QUIC packet with a short header.
-    Quic {
-        /// Its spin bit.
-        spin: SpinBit,
-        /// Bytes that had come from the station before it, in all, modulo 2³².
-        before_bytes: u32,
-    },
+    Quic(UplinkQuic),
     /// Another IP packet.
     Other {
         /// Bytes that had come from the station before it, in all, modulo 2³².
@@ -267,9 +262,7 @@ impl<F: DownlinkFrame> Inline<F> {
             Uplink::Other { before_bytes } => {
                 medium.on_other(now, seat.station, before_bytes);
             }
-            Uplink::Quic { spin, before_bytes } => {
-                medium.on_quic(now, seat.station, spin, before_bytes);
-            }
+            Uplink::Quic(packet) => medium.on_quic(now, seat.station, &packet),
             Uplink::Presence => {}
         }
     }

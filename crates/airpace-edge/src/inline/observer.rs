@@ -6,7 +6,7 @@ use super::reports::{AgentReports, RefusedReport};
 use airpace_core::report::{Sensor, SlotReport, WaitingTime};
 use airpace_core::sensor::USABLE;
 use airpace_core::sensor::ack_burst::{
-    AckBurst, DownlinkPacket, SegmentTransit, SpinBit, UplinkAck,
+    AckBurst, DownlinkPacket, SegmentTransit, UplinkAck, UplinkQuic,
 };
 use airpace_core::sensor::block_ack::Unusable;
 use airpace_core::sensor::ladder::Ladder;
@@ -164,18 +164,18 @@ impl Observer {
         }
     }
 
-    /// A QUIC packet with a short header has come. `before_bytes` as for [`Observer::on_other`].
-    pub fn on_quic(&mut self, now: Time, station: usize, spin: SpinBit, before_bytes: u32) {
+    /// A QUIC packet with a short header has come.
+    pub fn on_quic(&mut self, now: Time, station: usize, packet: &UplinkQuic) {
         let Some(Some(observed)) = self.stations.get_mut(station) else {
             return;
         };
-        let (id, before) = (StationId::from_index(station), Some(before_bytes));
+        let id = StationId::from_index(station);
         if observed.is_exempt {
-            self.bursts.on_uplink_other(now, id, before);
+            self.bursts.on_uplink_other(now, id, packet.before_bytes);
             return;
         }
-        self.bursts.on_quic(now, id, spin.flow, before);
-        observed.waiting.on_spin(now, spin);
+        self.bursts.on_quic(now, id, packet);
+        observed.waiting.on_spin(now, packet.spin);
     }
 
     /// Takes a frame that the monitor interface near the access point has shown: its first bytes,

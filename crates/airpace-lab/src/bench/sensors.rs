@@ -158,7 +158,8 @@ pub struct Row {
     pub set: TrialSet,
     /// `ack-burst` or `block-ack`.
     pub sensor: &'static str,
-    /// How the stations acknowledge: `delayed`, `merging`, `thinning`, `unstamped` or `quic`.
+    /// How the stations acknowledge: `delayed`, `merging`, `thinning`, `unstamped`, `quic`, `quic-tenth` or
+    /// `quic-merging`.
     pub client: &'static str,
     /// Stations of the cell.
     pub stations: u32,

@@ -1,6 +1,6 @@
 //! What frame headers tell the sensors, and what they tell about stations.
 
-use airpace_core::sensor::ack_burst::{FlowKey, SpinBit, UplinkAck};
+use airpace_core::sensor::ack_burst::{FlowKey, SpinBit, UplinkAck, UplinkQuic};
 use airpace_core::wire::ethernet::{Binding, Dhcp, Ethernet, arp_binding, neighbour_binding};
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_core::wire::transport::{Transport, hash_connection};
@@ -72,10 +72,22 @@ fn tcp_uplink(packet: &[u8], before_bytes: u32, keys: &FlowKeys) -> Option<Uplin
 
 /// Returns what a UDP datagram of the port of QUIC means to the sensors.
 fn quic_uplink(packet: &[u8], before_bytes: u32, keys: &FlowKeys) -> Uplink {
-    let transport = Transport::parse(packet);
-    match transport.and_then(|transport| keys.spin_bit(packet, &transport)) {
-        Some(spin) => Uplink::Quic { spin, before_bytes },
-        None => Uplink::Other { before_bytes },
+    let other = Uplink::Other { before_bytes };
+    let Some(transport) = Transport::parse(packet) else {
+        return other;
+    };
+    match (keys.spin_bit(packet, &transport), transport) {
+        (
+            Some(spin),
+            Transport::Udp {
+                quic: Some(quic), ..
+            },
+        ) => Uplink::Quic(UplinkQuic {
+            spin,
+            bytes: quic.bytes,
+            before_bytes: Some(before_bytes),
+        }),
+        _ => other,
     }
 }
 

@@ -5,7 +5,7 @@ use crate::rng::Stream;
 use crate::world::{Outcome, PassingHeader, PassingRecord};
 use airpace_core::report::SlotReport;
 use airpace_core::sensor::ack_burst::{
-    AckBurst, DownlinkPacket, DownlinkSegment, FlowKey, SpinBit, UplinkAck,
+    AckBurst, DownlinkPacket, DownlinkSegment, FlowKey, SpinBit, UplinkAck, UplinkQuic,
 };
 use airpace_units::{StationId, Time};
 use core::time::Duration;
@@ -44,15 +44,10 @@ pub(super) fn observe(trial: &Trial, outcome: &Outcome) -> Vec<Vec<SlotReport>> 
                     timestamp: Some(timestamp),
                 };
                 let is_quic = trial.client.is_quic();
-                let spin = SpinBit {
-                    flow,
-                    is_set: false,
-                    is_fixed: true,
-                };
                 let packet_seen = DownlinkPacket {
                     bytes: packet.bytes,
                     tcp: (!is_quic).then_some(segment),
-                    quic: is_quic.then_some(spin),
+                    quic: is_quic.then_some(SpinBit::new(flow, false)),
                 };
                 sensor.on_downlink(packet.at, station, &packet_seen);
             }
@@ -64,7 +59,12 @@ pub(super) fn observe(trial: &Trial, outcome: &Outcome) -> Vec<Vec<SlotReport>> 
                 // Packets do not overtake each other.
                 forwarded = forwarded.max(packet.at + delay);
                 if trial.client.is_quic() {
-                    sensor.on_quic(forwarded, station, flow, None);
+                    let answer = UplinkQuic {
+                        spin: SpinBit::new(flow, false),
+                        bytes: packet.bytes,
+                        before_bytes: None,
+                    };
+                    sensor.on_quic(forwarded, station, &answer);
                     continue;
                 }
                 let ack = UplinkAck {

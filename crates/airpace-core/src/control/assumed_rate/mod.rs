@@ -11,6 +11,7 @@
 //! which is stable for `T < 2c`. A slow station may be given a target that the longest frame
 //! duration cannot hold, which only its losses show.
 
+mod airtimes;
 mod alike;
 mod beside;
 mod candidates;
@@ -35,6 +36,7 @@ use super::sample::Sample;
 use super::{AirEstimate, BacklogChange, Diagnostics, LawConfig, RateController};
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
+use airtimes::UsedPart;
 use beside::{beside_known, drawn_to_known};
 use core::time::Duration;
 use doze::Doze;
@@ -114,6 +116,8 @@ struct Assumed {
     seen_at: Option<Time>,
     /// How long its packets waited, where nothing else is known of it.
     waits: Waits,
+    /// How much of the rate is used that the airtime of a bit tells.
+    used: UsedPart,
     /// Whether it sleeps.
     doze: Doze,
     /// How long its frames took in the last slots.
@@ -155,6 +159,7 @@ impl AssumeRates {
                     is_dipped: false,
                     seen_at: None,
                     waits: Waits::default(),
+                    used: UsedPart::default(),
                     doze: Doze::default(),
                     transits: Transits::default(),
                     line: Line::default(),

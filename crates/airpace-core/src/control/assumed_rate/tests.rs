@@ -567,6 +567,49 @@ fn full_rounds_tell_more_than_waits_until_there_is_a_queue() {
 }
 
 #[test]
+fn a_station_that_is_sent_little_at_a_time_gets_more_if_that_has_waited_in_the_box() {
+    let mut report = unseen_download(0, 300);
+    report.sender.backlogged = false;
+    let first_mbps = FIRST_BPS / 1e6;
+    assert_eq!(assumed_mbps_after(5, &[report.clone()])[0], first_mbps);
+    report.sender.held_packets = 200;
+    assert!(assumed_mbps_after(5, &[report])[0] > 3.0 * first_mbps);
+}
+
+#[test]
+fn an_airtime_that_packets_contradict_by_waiting_is_not_used_whole() {
+    let told_mbps = |wait_ms| {
+        let mut seen = observed(&[(40.0, 390.0)], 0.0, 300e-6).remove(0);
+        seen.sender.backlogged = true;
+        let mut told = unseen_download(1, 500);
+        told.airtime_bps = Some(300e6);
+        let wait = Duration::from_millis(wait_ms);
+        told.wait = Some(WaitingTime::constant(wait, WaitSource::TcpAcks));
+        let mut law = assuming(in_line());
+        for slot in 1..=40 {
+            law.on_slot(Time::from_millis(100 * slot), &[seen.clone(), told.clone()]);
+        }
+        law.assumed(StationId(1)).bps / 1e6
+    };
+    assert!((290.0..330.0).contains(&told_mbps(20)));
+    assert!(told_mbps(300) < 60.0);
+}
+
+#[test]
+fn a_station_that_was_seen_follows_the_airtime_that_is_told_since() {
+    let seen = observed(&[(40.0, 390.0)], 0.0, 300e-6).remove(0);
+    let mut told = unseen_download(0, 500);
+    told.airtime_bps = Some(50e6);
+    let mut law = assuming(in_line());
+    for slot in 1..=80 {
+        let report = if slot <= 20 { &seen } else { &told };
+        law.on_slot(Time::from_millis(100 * slot), core::slice::from_ref(report));
+    }
+    let mbps = law.assumed(StationId(0)).bps / 1e6;
+    assert!((50.0..55.0).contains(&mbps), "{mbps}");
+}
+
+#[test]
 fn airtimes_that_a_sensor_tells_are_taken_and_no_introduction_is_needed() {
     let mut seen = observed(&[(40.0, 390.0)], 0.0, 300e-6).remove(0);
     seen.sender.backlogged = true;

@@ -37,6 +37,12 @@ const FRAMES_ENOUGH: f64 = 5.0;
 const SEEN_WITHIN: Duration = Duration::from_secs(1);
 
 impl Assumed {
+    /// Whether waits change its assumed rate at once. A rate that frames have shown holds while they are not seen for
+    /// a while, unless the airtime of a bit is known.
+    fn is_led_by_waits(&self, sample: &Sample) -> bool {
+        self.observed.is_none() || sample.airtime_bps.is_some()
+    }
+
     /// Largest rate to assume in a slot in which no sensor sees the station. `fastest_bps` is the rate of
     /// the fastest station that is seen.
     fn most_unseen_bps(&mut self, fastest_bps: Option<f64>) -> f64 {
@@ -94,8 +100,7 @@ impl AssumeRates {
             {
                 let is_new = self.assumed(station).observed.is_none();
                 sample.wait = sample.wait.filter(|&wait| !is_new || self.heeds(now, wait));
-                let is_told = self.is_full(now) && !is_uploader(&sample);
-                sample.airtime_bps = sample.airtime_bps.filter(|_| is_told);
+                sample.airtime_bps = sample.airtime_bps.filter(|_| !is_uploader(&sample));
                 samples.push((idx, sample));
             }
         }
@@ -104,6 +109,7 @@ impl AssumeRates {
 
     /// What is sent to stations whose frames no sensor sees.
     pub(super) fn unseen(&mut self, now: Time) -> Vec<UnseenPart> {
+        let is_full = self.is_full(now);
         let mut unseen = Vec::new();
         for (idx, sample) in self.unseen_samples(now) {
             let station = self.reports[idx].station;
@@ -111,9 +117,9 @@ impl AssumeRates {
             let packet_bytes = sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
             unseen.push(UnseenPart {
                 station,
-                may_dip: waits_unseen(&sample) && !is_uploader(&sample),
+                may_dip: waits_unseen(&sample, is_full) && !is_uploader(&sample),
                 is_uploader: is_uploader(&sample),
-                is_told: sample.airtime_bps.is_some(),
+                is_told: is_told(&sample, is_full),
                 weight: self.remainder.weight(station),
                 pps: sample.sent_pps.unwrap_or(0.0),
                 packet_s: packet_airtime_s(packet_bytes, bps),
@@ -206,7 +212,7 @@ impl AssumeRates {
     /// waits are not known either, they get what the other stations leave of the round, `told`.
     pub(super) fn adjust_unseen(&mut self, now: Time, told: Option<Told>) {
         let fastest_bps = self.fastest_bps();
-        let is_dip = self.remainder.is_dip(now);
+        let (is_dip, is_full) = (self.remainder.is_dip(now), self.is_full(now));
         for idx in 0..self.reports.len() {
             let station = self.reports[idx].station;
             if Sample::read(&self.reports[idx]).is_some_and(|sample| sample.is_unseen()) {
@@ -222,14 +228,18 @@ impl AssumeRates {
             let station = self.reports[idx].station;
             let weight = self.remainder.weight(station);
             let assumed = self.assumed(station);
-            assumed.is_dipped = waits_unseen(&sample);
+            assumed.is_dipped = waits_unseen(&sample, is_full);
             let is_new = assumed.observed.is_none();
             // What an uploader is sent are acknowledgements, which take next to nothing themselves.
             let told = told.filter(|_| !is_uploader(&sample));
             let packet_bytes = sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
             let bps = match (sample.airtime_bps, sample.wait, told) {
-                (Some(airtime_bps), ..) => AIR_BITS_PER_IP_BIT * airtime_bps,
+                (Some(airtime_bps), wait, _) if is_full => {
+                    let told_bps = AIR_BITS_PER_IP_BIT * airtime_bps;
+                    assumed.used.adjusted(assumed.bps, told_bps, wait)
+                }
                 // `adjust_by_waits` has adjusted these together.
+                (Some(_), ..) => assumed.bps,
                 (_, Some(_), _) if is_new => assumed.bps,
                 (_, Some(wait), _) if wait.median_s > LONG_WAIT_S => assumed.bps * WAITING_FALL,
                 // A rate that frames have shown holds while they are not seen for a while, unless their packets
@@ -266,11 +276,13 @@ impl AssumeRates {
     /// Updates the assumed rates of stations of which nothing is known but how long packets wait, their own or
     /// those of other such stations. Returns whether any is known.
     fn adjust_by_waits(&mut self, now: Time, samples: &[(usize, Sample)]) -> bool {
+        let is_full = self.is_full(now);
         let (mut stations, mut slot, mut is_known) = (Vec::new(), Vec::new(), false);
         for (idx, sample) in samples {
             let station = self.reports[*idx].station;
             let assumed = self.assumed(station);
-            if assumed.observed.is_some() || is_uploader(sample) || sample.airtime_bps.is_some() {
+            let is_adjusted_alone = is_told(sample, is_full) || !assumed.is_led_by_waits(sample);
+            if is_adjusted_alone || is_uploader(sample) {
                 continue;
             }
             let median_s = sample.wait.map(|wait| wait.median_s);
@@ -283,6 +295,7 @@ impl AssumeRates {
                 is_backlogged: sample.has_waited(),
                 sent: sample.sent_pps.unwrap_or(0.0) * sample.packet_bytes.unwrap_or(DEFAULT_BYTES),
                 bps: assumed.bps,
+                told_bps: sample.airtime_bps.map(|bps| AIR_BITS_PER_IP_BIT * bps),
             });
         }
         waits::adjust(&mut slot);
@@ -309,8 +322,14 @@ impl AssumeRates {
 
 /// Whether packets to a station wait for the pacer, and neither how long they wait at the access point nor how long
 /// they take is known.
-fn waits_unseen(sample: &Sample) -> bool {
-    sample.backlogged && sample.wait.is_none() && sample.airtime_bps.is_none()
+fn waits_unseen(sample: &Sample, is_full: bool) -> bool {
+    sample.backlogged && sample.wait.is_none() && !is_told(sample, is_full)
+}
+
+/// Whether a station is charged by the airtime of a bit. Where rounds are not full, that only tells how its rate
+/// compares with the others'.
+fn is_told(sample: &Sample, is_full: bool) -> bool {
+    is_full && sample.airtime_bps.is_some()
 }
 
 /// Whether a station sends more than it is sent.

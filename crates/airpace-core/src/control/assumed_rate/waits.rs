@@ -2,7 +2,7 @@
 //!
 //! Waits depend on what all stations are sent: all packets wait for the same rounds. So they tell at once what the
 //! stations may be sent together, and only in the long run, where one's packets wait longer than the others', how to
-//! divide it.
+//! divide it. Where airtimes are known besides, they tell that.
 
 use super::median::medians;
 use super::slot::mean;
@@ -23,6 +23,13 @@ const EXCESS_GAIN: f64 = 0.05;
 const EXCESS_POWER: f64 = 0.1;
 /// Rates come together by this part of their distance per slot. Without that they drift apart.
 const TOGETHER_GAIN: f64 = 0.04;
+/// Those of which airtimes tell how they compare come to that by this part per slot, ...
+const TOLD_GAIN: f64 = 0.2;
+/// ... and together to what airtimes tell by this. A wait that is known weighs more: if airtimes tell twice the rate, waits
+/// are longer by a quarter. Between two waits, and without any, rates do not drift.
+const TOLD_TOGETHER_GAIN: f64 = 0.1;
+/// Their waits contradict that from this excess on, twice the others' waits: few waits are known, and they scatter.
+const CONTRADICTING: f64 = core::f64::consts::LN_2;
 /// A station is sent much if it is sent at least this part of the mean over all.
 const MUCH: f64 = 0.5;
 /// A wait counts for so many seconds, or for so many times its own length if that is longer: the next is known after
@@ -58,6 +65,8 @@ pub(super) struct Waiting {
     pub(super) sent: f64,
     /// Its assumed rate.
     pub(super) bps: f64,
+    /// The rate that the airtime of a bit tells, if that is known.
+    pub(super) told_bps: Option<f64>,
 }
 
 impl Waits {
@@ -82,10 +91,11 @@ impl Waits {
     }
 }
 
-/// Changes the rates of stations of which nothing but waits is known by the waits of a slot. Those of which not even
-/// that is known are taken to be like the others: if they were sent all that comes, they would fill the access
+/// Changes the rates of stations of which no frames are seen, by the waits of a slot and by what airtimes tell. Those of
+/// which neither is known are taken to be like the others: if they were sent all that comes, they would fill the access
 /// point's queue, and the others would yield to them.
 pub(super) fn adjust(stations: &mut [Waiting]) {
+    divide_by_airtimes(stations);
     let backlogged = stations.iter().filter(|station| station.is_backlogged);
     let backlogged: Vec<f64> = backlogged.map(|station| station.bps.ln()).collect();
     let long_s = LONG_WAIT_S * (backlogged.len().max(1) as f64).powf(STATIONS_POWER);
@@ -104,7 +114,13 @@ pub(super) fn adjust(stations: &mut [Waiting]) {
             let excess = common - room(median_s);
             station.waits.excess += EXCESS_GAIN * (excess - station.waits.excess);
         }
-        let own = factor * (-EXCESS_POWER * station.waits.excess).exp();
+        let is_told = station.told_bps.is_some();
+        let excess = if is_told {
+            (station.waits.excess - CONTRADICTING).max(0.0)
+        } else {
+            station.waits.excess
+        };
+        let own = factor * (-EXCESS_POWER * excess).exp();
         let change = if station.is_backlogged {
             own
         } else if station.median_s.is_some() || station.sent >= MUCH * sent {
@@ -113,8 +129,25 @@ pub(super) fn adjust(stations: &mut [Waiting]) {
         } else {
             1.0
         };
-        let mean_bps = mean_bps.unwrap_or(station.bps);
+        let mean_bps = mean_bps.filter(|_| !is_told).unwrap_or(station.bps);
         station.bps *= change * (mean_bps / station.bps).powf(TOGETHER_GAIN);
+    }
+}
+
+/// Draws the rates of stations to what airtimes tell, and their ratios more than all of them together.
+fn divide_by_airtimes(stations: &mut [Waiting]) {
+    let over = |station: &Waiting| Some((station.bps / station.told_bps?).ln());
+    let backlogged = stations.iter().filter(|station| station.is_backlogged);
+    let all: Vec<f64> = backlogged.filter_map(over).collect();
+    if all.is_empty() {
+        return;
+    }
+    let together = mean(all.into_iter());
+    for station in stations {
+        if let Some(own) = over(station) {
+            let change = TOLD_GAIN * (own - together) + TOLD_TOGETHER_GAIN * together;
+            station.bps *= (-change).exp();
+        }
     }
 }
 
@@ -129,6 +162,7 @@ mod tests {
             is_backlogged: true,
             sent: 1e6,
             bps: mbps * 1e6,
+            told_bps: None,
         }
     }
 
@@ -197,6 +231,40 @@ mod tests {
             ],
         );
         assert!(rates[2] < 0.2 * rates[0], "{rates:?}");
+    }
+
+    #[test]
+    fn airtimes_divide_the_air_and_waits_tell_how_much_there_is() {
+        let told = |mbps, told_mbps: f64| Waiting {
+            told_bps: Some(told_mbps * 1e6),
+            ..waiting(11.54, mbps)
+        };
+        let stations = vec![told(50.0, 600.0), told(50.0, 300.0), told(50.0, 150.0)];
+        let rates = after(60, stations.clone());
+        for (mbps, expected) in rates.iter().zip([600.0, 300.0, 150.0]) {
+            assert!((mbps / expected - 1.0).abs() < 0.05, "{rates:?}");
+        }
+        // Long waits lower them together.
+        let long = |of: Waiting| Waiting {
+            median_s: Some(0.05),
+            ..of
+        };
+        let rates = after(60, stations.iter().copied().map(long).collect());
+        assert!(rates[0] < 100.0, "{rates:?}");
+        assert!((rates[0] / rates[2] - 4.0).abs() < 0.2, "{rates:?}");
+        // Without waits airtimes tell all that is known.
+        let unknown = |of: Waiting| Waiting {
+            median_s: None,
+            ..of
+        };
+        let rates = after(60, stations.into_iter().map(unknown).collect());
+        assert!((rates[0] / 600.0 - 1.0).abs() < 0.05, "{rates:?}");
+        let lying = Waiting {
+            median_s: Some(0.4),
+            ..told(100.0, 3_000.0)
+        };
+        let rates = after(100, vec![told(50.0, 300.0), told(50.0, 300.0), lying]);
+        assert!(rates[2] < 3.0 * rates[0], "{rates:?}");
     }
 
     #[test]

@@ -34,9 +34,9 @@ const EVERY_SECOND: f64 = 2.5;
 const ANSWERED_LEVEL: f64 = 13.0;
 /// A client that answers a frame so many times on average leaves few unanswered.
 const ANSWERS_PER_FRAME: f64 = 2.0;
-/// Fewest bursts in a second that tell an airtime although frames cannot be told apart: of a station that uses little
-/// most answers follow frames to others.
-const TELLING_BURSTS: f64 = 40.0;
+/// Fewest bursts in a second that tell an airtime although frames cannot be told apart, at first and as long as they
+/// did in the slot before: of a station that uses little most answers follow frames to others.
+const TELLING_BURSTS: (f64, f64) = (40.0, 25.0);
 /// Largest share of bursts in which a QUIC client uploads: these may answer nothing.
 const UPLOADING_MOST: f64 = 0.2;
 /// Segments per burst from which on few frames hold acknowledgements for an upload alone: with so many that
@@ -155,10 +155,12 @@ impl Observed {
     }
 
     /// IP bits per second of airtime, if packets of QUIC take `segment_s` seconds each; `None` if too few bursts
-    /// tell, or hardly any packet is of QUIC.
-    pub(super) fn airtime_bps(&self, segment_s: f64) -> Option<f64> {
+    /// tell, or hardly any packet is of QUIC. Fewer are enough if the slot before `was_told`.
+    pub(super) fn airtime_bps(&self, segment_s: f64, was_told: bool) -> Option<f64> {
+        let (first, later) = TELLING_BURSTS;
+        let enough = if was_told { later } else { first };
         let packet_bits = 8.0 * self.hidden_bytes / self.hidden;
-        (self.is_hidden() && self.bursts >= TELLING_BURSTS).then_some(packet_bits / segment_s)
+        (self.is_hidden() && self.bursts >= enough).then_some(packet_bits / segment_s)
     }
 
     /// Whether much is hidden by QUIC, and the bursts may be other than one for each `frames_per_burst` frames.

@@ -73,6 +73,18 @@ pub struct SpinBit {
     pub is_fixed: bool,
 }
 
+impl SpinBit {
+    /// The spin bit of a packet whose fixed bit is set.
+    #[must_use]
+    pub const fn new(flow: FlowKey, is_set: bool) -> Self {
+        Self {
+            flow,
+            is_set,
+            is_fixed: true,
+        }
+    }
+}
+
 /// A TCP acknowledgement from a station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UplinkAck {
@@ -86,6 +98,17 @@ pub struct UplinkAck {
     pub highest_sack: Option<SackBlock>,
     /// How much had come from the station before, in all, in bytes modulo 2³², with or without Ethernet
     /// headers. Without it, what the station uploads in the same frame is not known.
+    pub before_bytes: Option<u32>,
+}
+
+/// A QUIC packet with a short header from a station.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UplinkQuic {
+    /// Its spin bit.
+    pub spin: SpinBit,
+    /// IP bytes.
+    pub bytes: u32,
+    /// As in [`UplinkAck`].
     pub before_bytes: Option<u32>,
 }
 
@@ -130,22 +153,14 @@ impl AckBurst {
         }
     }
 
-    /// A QUIC packet with a short header passes the box, of the connection `flow`. `before_bytes` as for
-    /// [`AckBurst::on_uplink_other`].
-    pub fn on_quic(
-        &mut self,
-        now: Time,
-        station: StationId,
-        flow: FlowKey,
-        before_bytes: Option<u32>,
-    ) {
+    /// A QUIC packet with a short header from `station` passes the box.
+    pub fn on_quic(&mut self, now: Time, station: StationId, packet: &UplinkQuic) {
         self.contending = None;
         let others = self.turns.before(now, station);
         let latest = self.turns.latest();
         let own = self.station(now, station);
-        let begins = own.on_uplink(now, latest, before_bytes);
-        own.on_quic(now, flow, others);
-        if begins {
+        let begins = own.on_uplink(now, latest, packet.before_bytes);
+        if own.on_quic(now, packet, others) || begins {
             self.take_turn(now, station);
         }
     }

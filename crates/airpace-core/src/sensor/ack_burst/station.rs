@@ -6,7 +6,7 @@ use super::path::PathDelay;
 use super::quic::{ASKS_LEAST, Unanswered};
 use super::transit::{TRANSIT_COMMON, Transits, transit_of};
 use super::uploads::{SEGMENT_BYTES, Uploads};
-use super::{DownlinkPacket, FlowKey, UplinkAck};
+use super::{DownlinkPacket, UplinkAck, UplinkQuic};
 use crate::sensor::USABLE;
 use crate::sensor::burst_gap::BurstGap;
 use crate::sensor::connections::Connections;
@@ -158,6 +158,8 @@ pub(super) struct StationBursts {
     transits: Transits,
     /// Those of bursts that answer packets of QUIC.
     hidden_transits: Transits,
+    /// Whether the slot before told an airtime.
+    tells_airtime: bool,
     uploads: Uploads,
 }
 
@@ -182,6 +184,7 @@ impl StationBursts {
             is_beside_upload: false,
             transits: Transits::default(),
             hidden_transits: Transits::agreeing(HIDDEN_PEAK_LEAST, HIDDEN_SLOTS),
+            tells_airtime: false,
             uploads: Uploads::default(),
         }
     }
@@ -364,11 +367,11 @@ impl StationBursts {
         begins
     }
 
-    /// A QUIC packet has come.
-    pub(super) fn on_quic(&mut self, now: Time, flow: FlowKey, others: Option<Time>) {
+    /// A QUIC packet has come. Parameters and result are as for [`Self::on_ack`].
+    pub(super) fn on_quic(&mut self, now: Time, packet: &UplinkQuic, others: Option<Time>) -> bool {
         self.burst.acks += 1;
         let burst = self.burst.number;
-        let flow = self.quic.seen(now, flow);
+        let flow = self.quic.seen(now, packet.spin.flow);
         // The frame was composed when the answer to the one before was over, if there was one.
         let composed = others.map(|at| at.saturating_add(COMPOSED_AFTER));
         let by_others = composed.filter(|&at| flow.has_until(at));
@@ -378,8 +381,10 @@ impl StationBursts {
         let mut handed_over = self.burst.handed_over;
         let arrived = flow.answer_until(until, |at| handed_over.add(at));
         let repeats = flow.burst == burst;
-        if arrived.segments == 0 && !repeats {
-            return;
+        // A large packet with what the station uploads need not be an answer.
+        let may_answer = repeats && packet.bytes < ASKS_LEAST;
+        if arrived.segments == 0 && !may_answer {
+            return false;
         }
         if arrived.segments > 0 && known.is_none() {
             self.burst.answers_until = Some(until);
@@ -388,7 +393,7 @@ impl StationBursts {
         flow.burst = burst;
         flow.answered = now;
         self.burst.handed_over = handed_over;
-        self.count_answer(now, arrived, repeats, others);
+        self.count_answer(now, arrived, repeats, others)
     }
 
     /// Counts how far the station's clock advances within the burst.
@@ -457,9 +462,10 @@ impl StationBursts {
             };
             closed.transit = segment_s.and_then(|of| transit_of(of, segments));
         }
-        if estimate.confidence < USABLE {
-            closed.airtime_bps = hidden_s.and_then(|segment_s| self.recent.airtime_bps(segment_s));
-        }
+        let was_told = self.tells_airtime;
+        let airtime_bps = hidden_s.and_then(|of| self.recent.airtime_bps(of, was_told));
+        self.tells_airtime = airtime_bps.is_some();
+        closed.airtime_bps = airtime_bps.filter(|_| estimate.confidence < USABLE);
         self.before = self.latest;
         self.slot += 1;
         self.slot_start = now;

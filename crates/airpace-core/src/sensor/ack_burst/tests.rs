@@ -1,6 +1,6 @@
 //! One station whose frames and bursts are known.
 
-use super::estimate::{UNDIVIDED, expected_frames_per_burst};
+use super::estimate::{Observed, UNDIVIDED, expected_frames_per_burst};
 use super::*;
 use crate::sensor::USABLE;
 use proptest::prelude::*;
@@ -202,9 +202,19 @@ fn a_station_without_tcp_is_unusable() {
     assert_eq!((report.frames, report.confidence), (0, 0.0));
 }
 
+/// A short QUIC packet of a station.
+fn answer(flow: FlowKey) -> UplinkQuic {
+    UplinkQuic {
+        spin: SpinBit::new(flow, false),
+        bytes: 80,
+        before_bytes: None,
+    }
+}
+
 /// Hears two stations that receive frames of `level` packets of QUIC in turn, at `packet_us` a packet, and answer
-/// every `every` packets, for three seconds. Returns the last report of one.
-fn hear_quic(level: u32, packet_us: u64, every: u32) -> SlotReport {
+/// every `every` packets, with so many `requests` after each frame, for three seconds. Returns the last report of
+/// one.
+fn hear_quic(level: u32, packet_us: u64, every: u32, requests: u32) -> SlotReport {
     let mut sensor = AckBurst::new();
     let mut report = SlotReport::silent(STATION, Duration::ZERO);
     let took = TRANSIT_COMMON + Duration::from_micros(packet_us * u64::from(level));
@@ -219,9 +229,8 @@ fn hear_quic(level: u32, packet_us: u64, every: u32) -> SlotReport {
                 bytes: 1_250,
                 tcp: None,
                 quic: Some(SpinBit {
-                    flow: flow(other),
-                    is_set: false,
                     is_fixed: number % 2 == 1,
+                    ..SpinBit::new(flow(other), false)
                 }),
             };
             sensor.on_downlink(at + took * number / level, station(other), &packet);
@@ -230,9 +239,16 @@ fn hear_quic(level: u32, packet_us: u64, every: u32) -> SlotReport {
         let count = &mut counts[own as usize];
         let answers = (*count + level) / every - *count / every;
         *count += level;
-        for answer in 0..answers {
-            let passes = at + Duration::from_micros(u64::from(5 * answer));
-            sensor.on_quic(passes, station(own), flow(own), None);
+        for number in 0..answers {
+            let passes = at + Duration::from_micros(u64::from(5 * number));
+            sensor.on_quic(passes, station(own), &answer(flow(own)));
+        }
+        for _ in 0..requests {
+            let request = UplinkQuic {
+                bytes: 1_000,
+                ..answer(flow(own))
+            };
+            sensor.on_quic(at + Duration::from_micros(40), station(own), &request);
         }
         if frame % 100 == 99 {
             report = sensor.close_slot(at, STATION);
@@ -245,7 +261,7 @@ fn hear_quic(level: u32, packet_us: u64, every: u32) -> SlotReport {
 #[test]
 fn frames_of_quic_are_told_by_the_answers_to_them_and_what_was_sent_meanwhile() {
     for (level, every) in [(8, 2), (20, 2), (20, 10)] {
-        let report = hear_quic(level, 40, every);
+        let report = hear_quic(level, 40, every, 0);
         // One answer in three is expected to follow two frames.
         let found = report.level().unwrap() * UNDIVIDED * expected_frames_per_burst(2);
         assert!(
@@ -257,9 +273,9 @@ fn frames_of_quic_are_told_by_the_answers_to_them_and_what_was_sent_meanwhile() 
 
 #[test]
 fn a_quic_client_that_may_leave_frames_unanswered_is_unusable() {
-    for (level, every) in [(5, 10), (8, 8), (9, 10), (20, 20)] {
-        let report = hear_quic(level, 40, every);
-        assert!(report.confidence < USABLE, "{level} {every}");
+    for (level, every, requests) in [(5, 10, 0), (8, 8, 0), (8, 8, 3), (9, 10, 0), (20, 20, 0)] {
+        let report = hear_quic(level, 40, every, requests);
+        assert!(report.confidence < USABLE, "{level} {every} {requests}");
         // What is known if most frames are answered is how long packets of 1,250 bytes take.
         if level >= 8 {
             let packet_us = 8e6 * 1_250.0 / report.airtime_bps.unwrap();
@@ -285,6 +301,44 @@ fn packets_of_quic_that_nothing_answers_do_not_count_when_the_connection_goes_on
 }
 
 #[test]
+fn an_airtime_that_was_told_is_told_on_while_bursts_are_a_little_fewer() {
+    let observed = |bursts| Observed {
+        bursts,
+        eliciting: 100.0,
+        hidden: 100.0,
+        hidden_bytes: 125_000.0,
+        ..Observed::default()
+    };
+    for (bursts, was_told, is_told) in [
+        (45.0, false, true),
+        (30.0, false, false),
+        (30.0, true, true),
+        (20.0, true, false),
+    ] {
+        let told_bps = observed(bursts).airtime_bps(40e-6, was_told);
+        assert_eq!(told_bps.is_some(), is_told, "{bursts} {was_told}");
+    }
+}
+
+#[test]
+fn a_burst_that_answers_quic_takes_its_turn_although_it_begins_with_tcp() {
+    let mut sensor = AckBurst::new();
+    let at = Time::from_millis;
+    let flow = FlowKey(2);
+    let packet = DownlinkPacket {
+        bytes: 1_250,
+        tcp: None,
+        quic: Some(SpinBit::new(flow, false)),
+    };
+    sensor.on_downlink(at(1), STATION, &packet);
+    // It acknowledges nothing that the sensor has seen.
+    sensor.on_ack(at(2), STATION, &ack(at(2), 1));
+    assert_eq!(sensor.turns.latest(), None);
+    sensor.on_quic(at(2), STATION, &answer(flow));
+    assert_eq!(sensor.turns.latest(), Some(at(2)));
+}
+
+#[test]
 fn small_packets_of_quic_ask_for_no_answer() {
     let mut sensor = AckBurst::new();
     for ms in 0..500 {
@@ -292,14 +346,14 @@ fn small_packets_of_quic_ask_for_no_answer() {
         let packet = DownlinkPacket {
             bytes: 70,
             tcp: None,
-            quic: Some(SpinBit {
-                flow: FlowKey(1),
-                is_set: false,
-                is_fixed: true,
-            }),
+            quic: Some(SpinBit::new(FlowKey(1), false)),
         };
         sensor.on_downlink(now, STATION, &packet);
-        sensor.on_quic(now + Duration::from_micros(500), STATION, FlowKey(1), None);
+        sensor.on_quic(
+            now + Duration::from_micros(500),
+            STATION,
+            &answer(FlowKey(1)),
+        );
     }
     let report = sensor.close_slot(Time::from_millis(500), STATION);
     assert_eq!(
@@ -404,7 +458,10 @@ proptest! {
                     sensor.on_ack(at, STATION, &UplinkAck { flow, number, timestamps, highest_sack, before_bytes: other });
                 }
                 2 => sensor.on_uplink_other(at, STATION, Some(number)),
-                4 => sensor.on_quic(at, STATION, flow, other),
+                4 => {
+                    let spin = SpinBit::new(flow, number % 2 == 0);
+                    sensor.on_quic(at, STATION, &UplinkQuic { spin, bytes: number, before_bytes: other });
+                }
                 5 => {
                     let quic = Some(SpinBit { flow, is_set: number % 2 == 0, is_fixed: number % 3 == 0 });
                     sensor.on_downlink(at, STATION, &DownlinkPacket { bytes: number, tcp: None, quic });

@@ -258,7 +258,7 @@ fn a_steady_download_that_waits_for_the_channel_is_not_blamed_on_its_sender() {
 #[test]
 fn a_lost_sensor_limits_while_nothing_replaces_it_and_is_told_in_any_case() {
     let unseen = report(Sensor::None, None);
-    assert_limit(&paced(&unseen), LimitedBy::NoSensor, &["assumptions"]);
+    assert_limit(&paced(&unseen), LimitedBy::NoSensor, &["an estimate"]);
     let lost = Some(LostSensor {
         sensor: Sensor::Agent,
         since: Time::from_millis(48_000),

@@ -7,7 +7,7 @@ use super::radio::AirRadio;
 use super::{PacedBy, ProxyNode};
 use airpace_core::report::SlotReport;
 use airpace_core::sensor::ack_burst::{
-    DownlinkPacket, DownlinkSegment, FlowKey, SpinBit, UplinkAck,
+    DownlinkPacket, DownlinkSegment, FlowKey, SpinBit, UplinkAck, UplinkQuic,
 };
 use airpace_edge::inline::Observer;
 use airpace_units::Time;
@@ -61,7 +61,7 @@ impl ProxyNode {
                 timestamp,
             } => packet.tcp = Some(segment(sequence, payload, Some(timestamp))),
             PassingHeader::Ack { .. } => packet.tcp = Some(segment(0, 0, None)),
-            PassingHeader::Quic { spin } => packet.quic = Some(spin_bit(flow, spin)),
+            PassingHeader::Quic { spin } => packet.quic = Some(SpinBit::new(flow, spin)),
             PassingHeader::Other => {}
         }
         observing.observer.on_sent(now, station, &packet);
@@ -90,8 +90,12 @@ impl ProxyNode {
             }
             PassingHeader::Quic { spin } => {
                 let flow = FlowKey(u64::from(parcel.flow));
-                let spin = spin_bit(flow, spin);
-                observing.observer.on_quic(now, station, spin, before_bytes);
+                let packet = UplinkQuic {
+                    spin: SpinBit::new(flow, spin),
+                    bytes: parcel.bytes,
+                    before_bytes: Some(before_bytes),
+                };
+                observing.observer.on_quic(now, station, &packet);
             }
             _ => observing.observer.on_other(now, station, before_bytes),
         }
@@ -155,14 +159,5 @@ impl World {
         if proxy.config.at == node {
             proxy.observe_uplink(self.now, station, parcel);
         }
-    }
-}
-
-/// The header of a QUIC packet of the connection `flow`.
-const fn spin_bit(flow: FlowKey, is_set: bool) -> SpinBit {
-    SpinBit {
-        flow,
-        is_set,
-        is_fixed: true,
     }
 }

@@ -103,6 +103,23 @@ fn stations_of_different_rates_are_told_apart() {
 }
 
 #[test]
+fn an_introduction_that_tells_no_more_than_its_error_leaves_the_airtime_at_the_mean() {
+    let packet_s = 60e-6;
+    let weight_after = |error_s| {
+        let mut solo = SoloDips::default();
+        let introduced = [Introduced {
+            station: StationId(0),
+            seconds: 400e-6,
+            error_s,
+        }];
+        solo.introduce(Time::ZERO, &introduced, packet_s);
+        solo.weight(StationId(0))
+    };
+    assert!((1.0..1.3).contains(&weight_after(500e-6)));
+    assert!((6.0..6.7).contains(&weight_after(40e-6)));
+}
+
+#[test]
 fn an_introduction_tells_all_stations_apart_whatever_the_access_point_holds() {
     for packet_us in [
         &[27.0, 175.0][..],
