@@ -12,7 +12,7 @@ mod forwarding;
 
 pub use forwarding::{Forwarding, Obstacle, forwarding};
 
-use crate::netlink::{LinkError, Netlink};
+use crate::netlink::{LinkError, Netlink, PortLink};
 use crate::sys;
 use nix::ifaddrs::getifaddrs;
 use std::ffi::CString;
@@ -57,6 +57,10 @@ pub struct PortState {
     /// (`rx-vlan-offload`). XDP programs do not see such a tag, and it is lost when they redirect
     /// the frame, so this is turned off.
     pub strips_tags: bool,
+    /// Name of the other end of a veth pair, if that is in the same network namespace and kept the VLAN tags
+    /// of what it sends beside the packets (`tx-vlan-offload`). They would be lost likewise, so this is
+    /// turned off, too.
+    pub hiding_peer: Option<String>,
 }
 
 /// Why the bridge could not be set up.
@@ -202,6 +206,7 @@ impl BridgeState {
                 was_up: port.is_up,
                 master,
                 strips_tags: tag_offload(name).unwrap_or(false),
+                hiding_peer: hiding_peer(link, &port),
             });
         }
         Ok(Self {
@@ -295,6 +300,7 @@ impl BridgeState {
                 return Err(BridgeError::HasAddress { port, address });
             }
             port.strips_tags = tag_offload(&port.name).unwrap_or(false);
+            port.hiding_peer = hiding_peer(&mut link, &now);
             if now.master != index {
                 link.set_master(&port.name, self.bridge.as_deref())?;
             }
@@ -338,7 +344,11 @@ impl BridgeState {
         }
         if port.strips_tags {
             // It was not turned off where the driver cannot.
-            let _ = set_tag_offload(&port.name, true);
+            let _ = set_tag_offload(&port.name, RECEIVE_TAGS, true);
+        }
+        if let Some(peer) = &port.hiding_peer {
+            // It may have been removed.
+            let _ = set_tag_offload(peer, SEND_TAGS, true);
         }
         if !port.was_up {
             link.set_down(&port.name)?;
@@ -366,10 +376,12 @@ impl BridgeState {
 
 /// Has a port of the bridge carry frames, with their VLAN tags in place.
 fn prepare_port(link: &mut Netlink, port: &PortState, is_up: bool) -> Result<(), LinkError> {
-    if port.strips_tags {
+    let stripping = port.strips_tags.then_some((&port.name, RECEIVE_TAGS));
+    let hiding = port.hiding_peer.as_ref().map(|peer| (peer, SEND_TAGS));
+    for (interface, tags) in stripping.into_iter().chain(hiding) {
         // Some drivers cannot turn it off; only tagged frames suffer.
-        if let Err(error) = set_tag_offload(&port.name, false) {
-            tracing::warn!(event = "vlan-tags-at-risk", port = port.name, %error, "VLAN tags may be lost");
+        if let Err(error) = set_tag_offload(interface, tags, false) {
+            tracing::warn!(event = "vlan-tags-at-risk", port = port.name, interface, %error, "VLAN tags may be lost");
         }
     }
     if is_up {
@@ -399,21 +411,32 @@ pub fn filtered_protocols() -> Vec<&'static str> {
     filtered
 }
 
-/// `ETHTOOL_GFLAGS`, `ETHTOOL_SFLAGS` and `ETH_FLAG_RXVLAN` of `linux/ethtool.h`.
+/// The other end of a veth pair, if it keeps the VLAN tags of what it sends beside the packets.
+fn hiding_peer(link: &mut Netlink, port: &PortLink) -> Option<String> {
+    let peer = link.name_of(port.veth_peer?).ok()?;
+    has_offload(&peer, SEND_TAGS).ok()?.then_some(peer)
+}
+
+/// `ETHTOOL_GFLAGS`, `ETHTOOL_SFLAGS`, `ETH_FLAG_RXVLAN` and `ETH_FLAG_TXVLAN` of `linux/ethtool.h`.
 const GET_FLAGS: u32 = 0x25;
 const SET_FLAGS: u32 = 0x26;
 const RECEIVE_TAGS: u32 = 1 << 8;
+const SEND_TAGS: u32 = 1 << 7;
 
 /// Returns whether the interface takes VLAN tags out of the frames that it receives.
 pub(crate) fn tag_offload(interface: &str) -> io::Result<bool> {
-    let flags = sys::ethtool::number(&CString::new(interface)?, GET_FLAGS, 0)?;
-    Ok(flags & RECEIVE_TAGS != 0)
+    has_offload(interface, RECEIVE_TAGS)
 }
 
-fn set_tag_offload(interface: &str, is_on: bool) -> io::Result<()> {
+fn has_offload(interface: &str, tags: u32) -> io::Result<bool> {
+    let flags = sys::ethtool::number(&CString::new(interface)?, GET_FLAGS, 0)?;
+    Ok(flags & tags != 0)
+}
+
+fn set_tag_offload(interface: &str, tags: u32, is_on: bool) -> io::Result<()> {
     let name = CString::new(interface)?;
-    let others = sys::ethtool::number(&name, GET_FLAGS, 0)? & !RECEIVE_TAGS;
-    let flags = others | if is_on { RECEIVE_TAGS } else { 0 };
+    let others = sys::ethtool::number(&name, GET_FLAGS, 0)? & !tags;
+    let flags = others | if is_on { tags } else { 0 };
     sys::ethtool::number(&name, SET_FLAGS, flags).map(drop)
 }
 

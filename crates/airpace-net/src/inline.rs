@@ -19,9 +19,10 @@
 //! - A local sender leaves checksums to the device in either mode; [`XdpPath::receive`] completes
 //!   them.
 //! - A VLAN tag that the sender's kernel keeps beside the packet (`tx-vlan-offload`, as VLAN
-//!   devices and bridges do) is invisible to XDP and lost when a packet is redirected. Turn it off
-//!   at the peer: `ethtool -K PEER txvlan off`. Tags of physical interfaces stay in the packet,
-//!   because [`crate::bridge::BridgeState::set_up`] turns `rx-vlan-offload` off.
+//!   devices and bridges do) is invisible to XDP and lost when a packet is redirected.
+//!   [`crate::bridge::BridgeState::set_up`] turns that off at the peer, if it is in the same network
+//!   namespace; elsewhere turn it off there: `ethtool -K PEER txvlan off`. Tags of physical interfaces
+//!   stay in the packet, because it turns `rx-vlan-offload` off.
 
 mod classify;
 mod datapath;

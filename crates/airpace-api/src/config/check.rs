@@ -183,6 +183,14 @@ pub enum ConfigError {
         /// The address.
         mac: crate::mac::MacAddress,
     },
+    /// Two stations have one name, by which commands choose a station.
+    #[error("{name:?} is the name of another station already: give each a name of its own")]
+    NameTwice {
+        /// The key.
+        key: String,
+        /// The name.
+        name: String,
+    },
     /// A radio is one of the ports.
     #[error(
         "{name} is a port already: a radio is a monitor interface of its own (iw phy phy0 interface add air0 type monitor)"
@@ -289,6 +297,7 @@ impl ConfigError {
             | Self::RadioIsPort { key, .. }
             | Self::PortTwice { key, .. }
             | Self::StationTwice { key, .. }
+            | Self::NameTwice { key, .. }
             | Self::RouteCycle { key, .. } => key.clone(),
         }
     }

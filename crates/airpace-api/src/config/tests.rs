@@ -454,6 +454,21 @@ fn contradictions_about_radios_and_agents_of_the_box_are_refused() {
 }
 
 #[test]
+fn two_stations_of_one_name_are_refused() {
+    let named =
+        |n: u8, name| format!("[[station]]\nmac = \"02:00:00:00:01:0{n}\"\nname = \"{name}\"\n");
+    let others = format!("{BOX}{}{}", named(1, "printer"), named(2, "laptop"));
+    assert!(EdgeConfig::from_toml(&others).is_ok());
+    let twice = format!("{others}{}", named(3, "printer"));
+    let error = EdgeConfig::from_toml(&twice).expect_err("two printers");
+    assert!(
+        error.message.contains("another station already"),
+        "{}",
+        error.message
+    );
+}
+
+#[test]
 fn an_interval_must_be_longer_than_the_target_that_holds() {
     let queue = "\n[queue]\ninterval = \"15 ms\"\n";
     let error = EdgeConfig::from_toml(&format!("{BOX}{queue}")).expect_err("20 ms in the wire");

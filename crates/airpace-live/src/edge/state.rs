@@ -39,6 +39,8 @@ struct StoredPort {
     was_up: bool,
     master: Option<String>,
     strips_tags: bool,
+    #[serde(default)]
+    hiding_peer: Option<String>,
 }
 
 /// The file in which a run on one wan port notes how everything was.
@@ -64,6 +66,7 @@ impl StateFile {
                 was_up: port.was_up,
                 master: port.master.clone(),
                 strips_tags: port.strips_tags,
+                hiding_peer: port.hiding_peer.clone(),
             });
         }
         let stored = StoredState {
@@ -152,6 +155,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Option<BridgeState>> {
         was_up: port.was_up,
         master: port.master,
         strips_tags: port.strips_tags,
+        hiding_peer: port.hiding_peer,
     };
     Ok(Some(BridgeState {
         bridge: stored.bridge,

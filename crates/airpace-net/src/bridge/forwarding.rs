@@ -192,6 +192,7 @@ mod tests {
                 is_up: true,
                 is_running: true,
                 is_bridge: index == 1,
+                veth_peer: None,
                 filters_vlans: false,
                 master: Some(1),
                 is_forwarding: true,

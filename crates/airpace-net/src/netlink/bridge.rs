@@ -21,6 +21,8 @@ pub(crate) struct PortLink {
     /// Whether it is up and has a carrier.
     pub(crate) is_running: bool,
     pub(crate) is_bridge: bool,
+    /// Index of the other end of a veth pair, if that is in the same network namespace.
+    pub(crate) veth_peer: Option<u32>,
     /// Of a bridge: whether it filters VLANs.
     pub(crate) filters_vlans: bool,
     /// Index of the bridge (or other controller) that it belongs to.
@@ -52,16 +54,21 @@ impl PortLink {
             is_up: link.header.flags.contains(LinkFlags::Up),
             is_running: link.header.flags.contains(LinkFlags::Running),
             is_bridge: false,
+            veth_peer: None,
             filters_vlans: false,
             master: None,
             is_forwarding: false,
             is_isolated: false,
             is_locked: false,
         };
+        let (mut linked, mut is_linked_here, mut is_veth) = (None, true, false);
         for attribute in &link.attributes {
             match attribute {
                 LinkAttribute::Controller(index) if *index != 0 => port.master = Some(*index),
+                LinkAttribute::Link(index) => linked = Some(*index),
+                LinkAttribute::LinkNetNsId(_) => is_linked_here = false,
                 LinkAttribute::LinkInfo(parts) => {
+                    is_veth |= parts.contains(&LinkInfo::Kind(InfoKind::Veth));
                     for part in parts {
                         port.read(part);
                     }
@@ -69,6 +76,7 @@ impl PortLink {
                 _ => {}
             }
         }
+        port.veth_peer = linked.filter(|_| is_veth && is_linked_here);
         port
     }
 

@@ -103,9 +103,11 @@ fn undoing_a_bridge_that_was_made_restores_everything() {
     let before = dump(&namespace);
     let state = set_up(&namespace, BridgeChoice::Make("br0")).unwrap();
     assert!(state.ports[0].strips_tags, "veth has this offload");
+    assert_eq!(state.ports[0].hiding_peer.as_deref(), Some("wan-peer"));
     let during = dump(&namespace);
     let again = set_up(&namespace, BridgeChoice::Take("br0")).unwrap();
     assert!(!again.ports[0].strips_tags, "it is off");
+    assert_eq!(again.ports[0].hiding_peer, None);
     assert_eq!(during.matches("Controller(").count(), 2, "{during}");
     for setting in [
         "StpState(Disabled)",

@@ -57,8 +57,16 @@ impl EdgeConfig {
                 }
             }
         }
-        let mut known = BTreeMap::new();
+        let (mut known, mut names) = (BTreeMap::new(), BTreeSet::new());
         for (index, station) in self.station.iter().enumerate() {
+            if let Some(name) = &station.name
+                && !names.insert(name)
+            {
+                return Err(ConfigError::NameTwice {
+                    key: format!("station.{index}.name"),
+                    name: name.clone(),
+                });
+            }
             if known.insert(station.mac, index).is_some() {
                 let key = format!("station.{index}.mac");
                 return Err(ConfigError::StationTwice {
