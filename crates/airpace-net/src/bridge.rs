@@ -221,7 +221,7 @@ impl BridgeState {
         if let Some(bridge) = &self.bridge
             && self.is_ours
         {
-            link.add_bridge(bridge)?;
+            make(link, bridge)?;
         }
         for port in &self.ports {
             if port.master != self.bridge {
@@ -277,7 +277,7 @@ impl BridgeState {
         let mut index = None;
         if let Some(bridge) = &self.bridge {
             if self.is_ours && link.index(bridge).is_err() {
-                link.add_bridge(bridge)?;
+                make(&mut link, bridge)?;
                 link.set_up(bridge)?;
                 was_remade = true;
             }
@@ -372,6 +372,21 @@ impl BridgeState {
             Ok(())
         }
     }
+}
+
+/// Makes a bridge without IPv6 of its own: it would send on the network, and an announcement by any station would
+/// give this machine addresses and a default route.
+fn make(link: &mut Netlink, bridge: &str) -> Result<(), LinkError> {
+    link.add_bridge(bridge)?;
+    let setting = format!("/proc/sys/net/ipv6/conf/{bridge}/disable_ipv6");
+    match std::fs::write(&setting, "1") {
+        // A kernel without IPv6 does not have the setting.
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!(event = "bridge-has-addresses", bridge, %error, "the bridge takes part in IPv6: sysctl net.ipv6.conf.{bridge}.disable_ipv6=1");
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 /// Has a port of the bridge carry frames, with their VLAN tags in place.

@@ -45,6 +45,11 @@ impl Setup {
         }
         leftovers::remove();
         let taken_over = take_over(config, &ports, &state_file)?;
+        if taken_over.is_none() {
+            // The bridge of a run that was killed carries traffic: a mistake must not end that.
+            require_ports(config)?;
+            refuse_own_bridge(config, &state_file)?;
+        }
         if taken_over.is_none() && undo(&config.wan)? {
             tracing::warn!(
                 event = "earlier-run-restored",
@@ -56,10 +61,7 @@ impl Setup {
         }
         let bridge = match taken_over {
             Some(bridge) => bridge,
-            None => {
-                require_ports(config)?;
-                set_up_bridge(config, &ports).context("the bridge")?
-            }
+            None => set_up_bridge(config, &ports).context("the bridge")?,
         };
         let path = state_file.store(&bridge).and_then(|()| {
             refuse_obstacles(&bridge, &config.wan, &access_points)?;
@@ -125,7 +127,6 @@ impl Setup {
         if config.bridge.is_some() {
             bail!("without BPF airpace is the bridge itself: leave out `bridge`");
         }
-        require_ports(config)?;
         let bridge = BridgeState::set_up(BridgeChoice::None, ports).context("the ports")?;
         let path = state_file
             .store(&bridge)
@@ -253,6 +254,19 @@ fn require_ports(config: &EdgeConfig) -> anyhow::Result<()> {
                 "{role}: there is no interface {name} (`ip -br link` lists those that there are)"
             );
         }
+    }
+    Ok(())
+}
+
+/// Refuses the name of a bridge that an earlier run has made, which is taken over without being named.
+fn refuse_own_bridge(config: &EdgeConfig, state_file: &StateFile) -> anyhow::Result<()> {
+    let made = state_file.read()?.filter(|state| state.is_ours);
+    if let Some(name) = &config.bridge
+        && made.is_some_and(|state| state.bridge.as_ref() == Some(name))
+    {
+        bail!(
+            "bridge: {name} was made by an earlier run of airpace, which was killed; leave it out, and it is taken over"
+        );
     }
     Ok(())
 }

@@ -125,6 +125,30 @@ fn undoing_a_bridge_that_was_made_restores_everything() {
 }
 
 #[test]
+fn a_bridge_that_is_made_has_no_ipv6_of_its_own() {
+    let Some(namespace) = ports() else { return };
+    let disabled = |which: &str| {
+        let path = format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6");
+        let read = namespace.run(|| std::fs::read_to_string(path)).unwrap();
+        read.ok().map(|text| text.trim() == "1")
+    };
+    // A kernel without IPv6 does not have the setting.
+    if namespace
+        .set_sysctl("net/ipv6/conf/default/disable_ipv6", "0")
+        .is_err()
+    {
+        return;
+    }
+    let state = set_up(&namespace, BridgeChoice::Make("br0")).unwrap();
+    assert_eq!(disabled("br0"), Some(true));
+    namespace.run(|| state.undo()).unwrap().unwrap();
+    let mut link = namespace.netlink().unwrap();
+    link.add_bridge("br1").unwrap();
+    set_up(&namespace, BridgeChoice::Take("br1")).unwrap();
+    assert_eq!(disabled("br1"), Some(false), "not ours to change");
+}
+
+#[test]
 fn ports_leave_their_bridge_for_one_in_user_space_and_return_to_it() {
     let Some(namespace) = ports() else { return };
     let mut link = namespace.netlink().unwrap();

@@ -190,9 +190,39 @@ fn what_a_killed_box_has_left_is_restored_by_one_with_another_set_up() {
     };
     killed.signal(Signal::SIGKILL).unwrap();
     killed.wait().unwrap();
-    // The other port is not one of its own.
-    let (code, text) = edge(&bed, &["--wan", "wan", "--ap", "ap0", "--bridge", "br9"]);
+    // The other port is not one of its own, and is no bridge.
+    let (code, text) = edge(&bed, &["--wan", "wan", "--ap", "ap0", "--bridge", "ap1"]);
     assert!(code == Some(1) && text.contains("is restored"), "{text}");
+    assert_eq!(snapshot(&bed), before);
+}
+
+#[test]
+fn a_mistake_after_a_kill_leaves_the_bridge_that_carries_traffic() {
+    let Some(bed) = testbed(1, 1500) else { return };
+    let before = snapshot(&bed);
+    let Some(mut killed) = start(&bed, "") else {
+        return;
+    };
+    killed.signal(Signal::SIGKILL).unwrap();
+    killed.wait().unwrap();
+    let left = snapshot(&bed);
+    for (words, says) in [
+        (&["--ap", "ap7"][..], "there is no interface ap7"),
+        (
+            &["--ap", "ap0", "--bridge", "br9"],
+            "there is no interface br9",
+        ),
+        (
+            &["--ap", "ap0", "--bridge", "airpace-br"],
+            "made by an earlier run",
+        ),
+    ] {
+        let (code, text) = edge(&bed, &[&["--wan", "wan"], words].concat());
+        assert!(code == Some(1) && text.contains(says), "{text}");
+        assert_eq!(snapshot(&bed), left);
+    }
+    let (code, text) = edge(&bed, &["--wan", "wan", "--undo"]);
+    assert_eq!(code, Some(0), "{text}");
     assert_eq!(snapshot(&bed), before);
 }
 
