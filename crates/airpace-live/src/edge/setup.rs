@@ -49,12 +49,12 @@ impl Setup {
             // The bridge of a run that was killed carries traffic: a mistake must not end that.
             require_ports(config)?;
             refuse_own_bridge(config, &state_file)?;
-        }
-        if taken_over.is_none() && undo(&config.wan)? {
-            tracing::warn!(
-                event = "earlier-run-restored",
-                "an earlier run was killed: what it had left is restored"
-            );
+            if undo(&config.wan)? {
+                tracing::warn!(
+                    event = "earlier-run-restored",
+                    "an earlier run was killed: what it had left is restored"
+                );
+            }
         }
         if config.datapath == Datapath::Packet {
             return Self::without_bpf(config, &ports, &access_points, state_file);
@@ -258,7 +258,7 @@ fn require_ports(config: &EdgeConfig) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Refuses the name of a bridge that an earlier run has made, which is taken over without being named.
+/// Refuses a configuration that names the bridge of an earlier run: that one is taken over without being named.
 fn refuse_own_bridge(config: &EdgeConfig, state_file: &StateFile) -> anyhow::Result<()> {
     let made = state_file.read()?.filter(|state| state.is_ours);
     if let Some(name) = &config.bridge

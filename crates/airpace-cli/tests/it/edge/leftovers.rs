@@ -1,7 +1,9 @@
 //! What other runs and operators leave behind: files that cannot be used, ports that are gone, other
 //! boxes, connections that nobody uses, pipes under the names of files.
 
-use super::{NATIVE, airpace, edge, eventually, own_file, program, snapshot, start, testbed};
+use super::{
+    NATIVE, airpace, edge, eventually, own_file, program, snapshot, start, start_and_kill, testbed,
+};
 use airpace_api::operator::EdgeRequest;
 use airpace_lab::bench::edge::EdgeTestbed;
 use nix::sys::signal::{Signal, kill};
@@ -92,11 +94,9 @@ fn a_state_file_that_cannot_be_used_is_set_aside_or_refused_with_the_remedy() {
         "{text}"
     );
 
-    let Some(mut killed) = start(&bed, "") else {
+    let Some(_killed) = start_and_kill(&bed) else {
         return;
     };
-    killed.signal(Signal::SIGKILL).unwrap();
-    killed.wait().unwrap();
     fs::write(&file, "").unwrap();
     for arguments in [&ARGUMENTS[..], &["--wan", "wan", "--undo"]] {
         let (code, text) = edge(&bed, arguments);
@@ -156,11 +156,9 @@ fn ports_that_are_in_a_bridge_stay_there_and_those_of_which_some_are_in_one_are_
 #[test]
 fn what_a_killed_box_has_left_goes_with_its_ports() {
     let Some(bed) = testbed(1, 1500) else { return };
-    let Some(mut killed) = start(&bed, "") else {
+    let Some(_killed) = start_and_kill(&bed) else {
         return;
     };
-    killed.signal(Signal::SIGKILL).unwrap();
-    killed.wait().unwrap();
     let file = own_file(&bed, "wan", "json");
     assert!(file.exists());
     run(&bed, "ip link del wan");
@@ -256,11 +254,9 @@ fn a_wrong_wan_port_is_answered_with_those_of_the_boxes_that_run() {
 #[test]
 fn after_a_kill_the_status_says_where_traffic_passes_and_how_to_go_on() {
     let Some(bed) = testbed(1, 1500) else { return };
-    let Some(mut killed) = start(&bed, "") else {
+    let Some(_killed) = start_and_kill(&bed) else {
         return;
     };
-    killed.signal(Signal::SIGKILL).unwrap();
-    killed.wait().unwrap();
     for request in [&["status"][..], &["status", "--wan", "wan"]] {
         let (code, text) = airpace(&bed, request);
         assert_eq!(code, Some(1), "{text}");

@@ -20,6 +20,7 @@ use airpace_net::poll::{Interest, Poller};
 use airpace_net::udp::ReceiveBatch;
 use core::net::SocketAddr;
 use core::time::Duration;
+use nix::sys::signal::Signal;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -54,6 +55,14 @@ fn start(bed: &EdgeTestbed, settings: &str) -> Option<EdgeProcess> {
         }
         Err(error) => panic!("{error:#}"),
     }
+}
+
+/// Starts the box and kills it, so that it restores nothing; `None` as for [`start`].
+fn start_and_kill(bed: &EdgeTestbed) -> Option<EdgeProcess> {
+    let mut process = start(bed, "")?;
+    process.signal(Signal::SIGKILL).unwrap();
+    process.wait().unwrap();
+    Some(process)
 }
 
 /// Runs `airpace edge` with further arguments in the box, and returns its exit code and all that it

@@ -1,7 +1,9 @@
 //! The box is killed, stopped and ended: traffic continues, and nothing is left.
 
 use super::frames::arp_request;
-use super::{NATIVE, Wire, edge, eventually, program, snapshot, start, testbed, traffic};
+use super::{
+    NATIVE, Wire, edge, eventually, program, snapshot, start, start_and_kill, testbed, traffic,
+};
 use airpace_lab::bench::edge::{EdgeTestbed, SERVER, pause, station_address, station_mac};
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -185,11 +187,9 @@ fn a_box_that_follows_a_killed_one_takes_its_bridge_over_and_loses_no_packet() {
 fn what_a_killed_box_has_left_is_restored_by_one_with_another_set_up() {
     let Some(bed) = testbed(2, 1500) else { return };
     let before = snapshot(&bed);
-    let Some(mut killed) = start(&bed, "") else {
+    let Some(_killed) = start_and_kill(&bed) else {
         return;
     };
-    killed.signal(Signal::SIGKILL).unwrap();
-    killed.wait().unwrap();
     // The other port is not one of its own, and is no bridge.
     let (code, text) = edge(&bed, &["--wan", "wan", "--ap", "ap0", "--bridge", "ap1"]);
     assert!(code == Some(1) && text.contains("is restored"), "{text}");
@@ -200,11 +200,9 @@ fn what_a_killed_box_has_left_is_restored_by_one_with_another_set_up() {
 fn a_mistake_after_a_kill_leaves_the_bridge_that_carries_traffic() {
     let Some(bed) = testbed(1, 1500) else { return };
     let before = snapshot(&bed);
-    let Some(mut killed) = start(&bed, "") else {
+    let Some(_killed) = start_and_kill(&bed) else {
         return;
     };
-    killed.signal(Signal::SIGKILL).unwrap();
-    killed.wait().unwrap();
     let left = snapshot(&bed);
     for (words, says) in [
         (&["--ap", "ap7"][..], "there is no interface ap7"),

@@ -116,7 +116,7 @@ struct Assumed {
     seen_at: Option<Time>,
     /// How long its packets waited, where nothing else is known of it.
     waits: Waits,
-    /// How much of the rate is used that the airtime of a bit tells.
+    /// How much of the rate that the airtime of a bit tells is used.
     used: UsedPart,
     /// Whether it sleeps.
     doze: Doze,

@@ -37,8 +37,8 @@ const FRAMES_ENOUGH: f64 = 5.0;
 const SEEN_WITHIN: Duration = Duration::from_secs(1);
 
 impl Assumed {
-    /// Whether waits change its assumed rate at once. A rate that frames have shown holds while they are not seen for
-    /// a while, unless the airtime of a bit is known.
+    /// Whether waits change its assumed rate at once. A rate that frames have shown stays for as long as no frames are
+    /// seen, unless the airtime of a bit is known.
     fn is_led_by_waits(&self, sample: &Sample) -> bool {
         self.observed.is_none() || sample.airtime_bps.is_some()
     }
@@ -273,8 +273,8 @@ impl AssumeRates {
         }
     }
 
-    /// Updates the assumed rates of stations of which nothing is known but how long packets wait, their own or
-    /// those of other such stations. Returns whether any is known.
+    /// Updates the assumed rates of stations of which no more is known than how long packets wait, their own or
+    /// those of other such stations, and the airtime of a bit. Returns whether any wait is known.
     fn adjust_by_waits(&mut self, now: Time, samples: &[(usize, Sample)]) -> bool {
         let is_full = self.is_full(now);
         let (mut stations, mut slot, mut is_known) = (Vec::new(), Vec::new(), false);

@@ -23,12 +23,14 @@ const EXCESS_GAIN: f64 = 0.05;
 const EXCESS_POWER: f64 = 0.1;
 /// Rates come together by this part of their distance per slot. Without that they drift apart.
 const TOGETHER_GAIN: f64 = 0.04;
-/// Those of which airtimes tell how they compare come to that by this part per slot, ...
+/// Where airtimes are known, the ratios between rates move to the ratios that airtimes tell by this part of the distance
+/// per slot.
 const TOLD_GAIN: f64 = 0.2;
-/// ... and together to what airtimes tell by this. A wait that is known weighs more: if airtimes tell twice the rate, waits
-/// are longer by a quarter. Between two waits, and without any, rates do not drift.
+/// All these rates together move to the rates that airtimes tell by this part of the distance per slot. Waits weigh more:
+/// if airtimes tell twice the rate, waits become longer by a quarter. Without it rates drift while no wait is known.
 const TOLD_TOGETHER_GAIN: f64 = 0.1;
-/// Their waits contradict that from this excess on, twice the others' waits: few waits are known, and they scatter.
+/// From this excess on, which is twice the others' waits, a station's waits contradict its airtime: few waits are known,
+/// and they scatter.
 const CONTRADICTING: f64 = core::f64::consts::LN_2;
 /// A station is sent much if it is sent at least this part of the mean over all.
 const MUCH: f64 = 0.5;
@@ -134,7 +136,7 @@ pub(super) fn adjust(stations: &mut [Waiting]) {
     }
 }
 
-/// Draws the rates of stations to what airtimes tell, and their ratios more than all of them together.
+/// Moves rates to those that airtimes tell, and the ratios between them faster than all of them together.
 fn divide_by_airtimes(stations: &mut [Waiting]) {
     let over = |station: &Waiting| Some((station.bps / station.told_bps?).ln());
     let backlogged = stations.iter().filter(|station| station.is_backlogged);
