@@ -211,6 +211,83 @@ fn a_neighbour_that_always_sends_is_not_charged_to_the_station() {
     compare(&cell, &run("reports = \"observed\""), &run(AGENTS), FLOOR);
 }
 
+/// A station under UDP and a download to another, before a box from which it takes a packet so long to the access
+/// point.
+fn away(way: &str, unseen: u8, seen: u8, proxy: &str) -> String {
+    format!(
+        r#"
+slot = "100 ms"
+[[node]]
+name = "server"
+kind = "host"
+[[node]]
+name = "box"
+kind = "host"
+[[node]]
+kind = "ap"
+queue = {{ limit = "2500 packets" }}
+[[node]]
+kind = "station"
+name = "unseen"
+rate = "mcs {unseen}"
+[[node]]
+kind = "station"
+name = "seen"
+rate = "mcs {seen}"
+[[wire]]
+a = "server"
+b = "box"
+rate = "10 Gbit/s"
+[[wire]]
+a = "box"
+b = "ap"
+rate = "10 Gbit/s"
+delay = "{way}"
+[[flow]]
+kind = "udp-cbr"
+rate = "200 Mbit/s"
+from = "server"
+to = "unseen"
+[[flow]]
+kind = "tcp"
+from = "server"
+to = "seen"
+[[proxy]]
+at = "box"
+{proxy}
+"#
+    )
+}
+
+/// While the way there and back counted as airtime, the download had a tenth of its share 1 ms away.
+#[test]
+fn a_download_beside_a_station_that_nobody_sees_has_its_share_whatever_the_way_to_the_access_point()
+{
+    let goodput_mbps = |way, (unseen, seen), proxy| {
+        let mut mean = [0.0; 2];
+        for seed in 1..=4 {
+            let settings = ["warm_up=5 s", "duration=20 s", &format!("seed={seed}")];
+            let run = finished(&loaded(&away(way, unseen, seen, proxy), &settings));
+            for (mean, flow) in mean.iter_mut().zip(&run.summary.flows) {
+                *mean += flow.goodput_mbps / 4.0;
+            }
+        }
+        mean
+    };
+    for cell in [(9, 4), (9, 9), (4, 1), (4, 9)] {
+        for way in ["0.3 ms", "1 ms"] {
+            let agents = goodput_mbps(way, cell, AGENTS);
+            let observed = goodput_mbps(way, cell, "reports = \"observed\"");
+            for (observed_mbps, agents_mbps) in observed.iter().zip(agents) {
+                assert!(
+                    *observed_mbps >= FLOOR * agents_mbps,
+                    "{cell:?}, {way}: {observed:.1?}, with agents {agents:.1?}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn one_station_of_twenty_takes_nothing_from_the_others() {
     let cell = Cell {

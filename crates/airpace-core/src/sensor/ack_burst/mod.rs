@@ -13,6 +13,7 @@
 
 mod estimate;
 mod flow;
+mod handed_over;
 mod path;
 mod quic;
 mod station;
@@ -119,15 +120,12 @@ pub struct AckBurst {
     turns: Turns,
     /// How many stations contended, and when that was counted, until one is heard again.
     contending: Option<(Time, usize)>,
-    /// When a station was last found to upload.
-    uploaded: Option<Time>,
+    /// When the way to the access point was last determined.
+    way_at: Option<Time>,
 }
 
 /// A station without an acknowledgement for this long does not contend.
 const CONTENDS: Duration = Duration::from_millis(200);
-
-/// A station is taken to upload for this long after its frames have told a rate.
-const UPLOADS: Duration = Duration::from_secs(1);
 
 impl AckBurst {
     /// A sensor that knows no station yet.
@@ -200,17 +198,10 @@ impl AckBurst {
     /// no frames and confidence 0.
     pub fn close_slot(&mut self, now: Time, station: StationId) -> SlotReport {
         let contending = self.contending(now);
+        self.determine_way(now);
         let slot = self
             .station(now, station)
             .close_slot(now, contending.max(1));
-        if slot.upload_bps.is_some() {
-            self.uploaded = Some(now);
-        }
-        let is_beside_upload = self
-            .uploaded
-            .is_some_and(|at| now.saturating_since(at) < UPLOADS);
-        self.station(now, station)
-            .set_beside_upload(is_beside_upload);
         SlotReport {
             slot: slot.number,
             frames: slot.frames,
@@ -225,6 +216,21 @@ impl AckBurst {
             airtime_bps: slot.airtime_bps,
             upload_bps: slot.upload_bps,
             ..SlotReport::silent(station, slot.length)
+        }
+    }
+
+    /// Determines the way to the access point and back, once for all slots that end at the same time.
+    ///
+    /// Whatever else is in a station's times makes it seem longer: frames to others, above all to stations that
+    /// nobody sees. So the shortest counts.
+    fn determine_way(&mut self, now: Time) {
+        if self.way_at.replace(now) == Some(now) {
+            return;
+        }
+        let ways = self.stations.values().filter_map(|of| of.way(now));
+        let way = ways.min().unwrap_or_default();
+        for station in self.stations.values_mut() {
+            station.set_way(way);
         }
     }
 

@@ -53,22 +53,22 @@ impl PathDelay {
         });
     }
 
-    /// The delay, zero until enough frames of two classes have been seen.
+    /// The delay, unless too few frames of two classes have been seen lately.
     ///
     /// The shortest frames tell it: bursts of many segments may answer several frames.
-    pub(super) fn delay(&self) -> Duration {
+    pub(super) fn delay(&self, now: Time) -> Option<Duration> {
+        if now.saturating_since(self.began) >= 2 * WINDOW {
+            return None;
+        }
         let classes = self.least.iter().zip(&self.before);
         let mut least = classes
             .map(|(new, before)| new.joined(*before))
             .filter(|least| least.bursts >= ENOUGH);
-        let (Some(first), Some(second)) = (least.next(), least.next()) else {
-            return Duration::ZERO;
-        };
+        let (first, second) = (least.next()?, least.next()?);
         let slope_s = (second.time_s - first.time_s) / (second.segments - first.segments);
         let empty_s = (first.time_s - slope_s.max(0.0) * first.segments).min(second.time_s);
-        Duration::try_from_secs_f64(empty_s)
-            .unwrap_or_default()
-            .saturating_sub(TRANSIT_COMMON)
+        let empty = Duration::try_from_secs_f64(empty_s).unwrap_or_default();
+        Some(empty.saturating_sub(TRANSIT_COMMON))
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
             let us = 310 + way_us + segment_us * u64::from(segments) + wait_us;
             path.add(Time::ZERO, Duration::from_micros(us), segments);
         }
-        path.delay().as_micros()
+        path.delay(Time::ZERO).unwrap().as_micros()
     }
 
     #[test]
@@ -129,7 +129,7 @@ mod tests {
         for _ in 0..100 {
             path.add(Time::ZERO, Duration::from_micros(2_200), 1);
         }
-        assert_eq!(path.delay(), Duration::ZERO);
+        assert_eq!(path.delay(Time::ZERO), None);
     }
 
     #[test]
@@ -146,6 +146,9 @@ mod tests {
                 );
             }
         }
-        assert_eq!(path.delay().as_micros(), 2_000);
+        let delay = path.delay(Time::from_millis(39_000));
+        assert_eq!(delay, Some(Duration::from_millis(2)));
+        // One that is old tells nothing.
+        assert_eq!(path.delay(Time::from_millis(60_000)), None);
     }
 }

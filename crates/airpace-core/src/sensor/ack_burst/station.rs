@@ -2,6 +2,7 @@
 
 use super::estimate::Observed;
 use super::flow::{Arrived, Flow, TICK_S};
+use super::handed_over::HandedOver;
 use super::path::PathDelay;
 use super::quic::{ASKS_LEAST, Unanswered};
 use super::transit::{TRANSIT_COMMON, Transits, transit_of};
@@ -27,6 +28,10 @@ const BURST_MOST: u32 = 6_500_631;
 /// An access point composes its next frame this long after the first packet of an answer has passed the box: the rest of
 /// the answer, SIFS, block ack, AIFS and half the first back-off window (IEEE 802.11-2020, 10.3 and table 9-155).
 const COMPOSED_AFTER: Duration = Duration::from_micros(150);
+
+/// Where other stations answer within this time, most transits begin with their answers, and the few that begin with a
+/// packet's hand-over may not be told shorter: of equal stations some had 0.9 of what the others had (simulated).
+const LONE: Duration = Duration::from_millis(20);
 
 /// Slots of which the transits of QUIC count, and the least density of what they agree about: how many packets a burst
 /// answers is a guess, so that those of the own frame scatter, and only the densest peak tells.
@@ -81,40 +86,6 @@ struct Burst {
     is_guessed: bool,
 }
 
-/// The segments that have arrived with the frames that a burst answers.
-#[derive(Clone, Copy, Debug, Default)]
-struct HandedOver {
-    segments: u32,
-    /// When the last was handed over.
-    last: Time,
-    /// The longest time between one and the next, and the segments after it.
-    gap: Duration,
-    after_gap: u32,
-}
-
-impl HandedOver {
-    fn add(&mut self, at: Time) {
-        let gap = at.saturating_since(self.last);
-        if self.segments > 0 && gap > self.gap {
-            (self.gap, self.after_gap) = (gap, 0);
-        }
-        self.segments += 1;
-        self.after_gap += 1;
-        self.last = self.last.max(at);
-    }
-
-    /// Segments in the last frame, which took `transit` since the last was handed over. One that came before a
-    /// longer gap was in a frame of its own: a station that delays its acknowledgements leaves one segment
-    /// unanswered until the next.
-    fn in_last_frame(&self, transit: Duration) -> u32 {
-        if self.gap > transit && self.after_gap + 1 == self.segments {
-            self.after_gap
-        } else {
-            self.segments
-        }
-    }
-}
-
 impl Burst {
     /// Segments that the station uploads in it; `until_bytes` had come from the station at its end. 0 if
     /// that is not known.
@@ -154,7 +125,8 @@ pub(super) struct StationBursts {
     frames_carried: f64,
     packets_carried: f64,
     path: PathDelay,
-    is_beside_upload: bool,
+    /// The way to the access point and back, by all its stations.
+    way: Duration,
     transits: Transits,
     /// Those of bursts that answer packets of QUIC.
     hidden_transits: Transits,
@@ -181,7 +153,7 @@ impl StationBursts {
             frames_carried: 0.0,
             packets_carried: 0.0,
             path: PathDelay::default(),
-            is_beside_upload: false,
+            way: Duration::ZERO,
             transits: Transits::default(),
             hidden_transits: Transits::agreeing(HIDDEN_PEAK_LEAST, HIDDEN_SLOTS),
             tells_airtime: false,
@@ -241,11 +213,14 @@ impl StationBursts {
         begins
     }
 
-    /// Says whether a station uploads. Only then the way to the access point is taken off transits:
-    /// otherwise most begin with another station's answer, and beside stations that nobody sees, whose frames
-    /// make even the shortest times long, the way would seem longer than it is.
-    pub(super) fn set_beside_upload(&mut self, is_beside_upload: bool) {
-        self.is_beside_upload = is_beside_upload;
+    /// The way to the access point and back, as far as this station tells it.
+    pub(super) fn way(&self, now: Time) -> Option<Duration> {
+        self.path.delay(now)
+    }
+
+    /// Sets the way to the access point and back that is taken off transits.
+    pub(super) fn set_way(&mut self, way: Duration) {
+        self.way = way;
     }
 
     /// Another station answers at nearly the same time as this one.
@@ -275,22 +250,25 @@ impl StationBursts {
             if !follows_others {
                 self.path.add(answered, whole, all);
             }
-            let way = if self.is_beside_upload {
-                self.path.delay()
-            } else {
-                Duration::ZERO
-            };
             // The frame is on the air from the later of two events on: the last packet has come to the
             // access point, and another station has answered the frame before.
-            let since_arrival = whole.saturating_sub(way);
+            let since_arrival = whole.saturating_sub(self.way);
             let since_others = burst.others.map(|others| answered.saturating_since(others));
             let (since, answers) =
                 match since_others.filter(|since| follows_others || *since < since_arrival) {
                     Some(since) => (since, burst.handed_over.segments),
-                    None => (
-                        since_arrival,
-                        burst.handed_over.in_last_frame(since_arrival),
-                    ),
+                    None => {
+                        let is_lone = since_others.is_none_or(|since| since > LONE);
+                        let waited = if is_lone {
+                            burst.handed_over.waited()
+                        } else {
+                            Duration::ZERO
+                        };
+                        (
+                            since_arrival.saturating_sub(waited),
+                            burst.handed_over.in_last_frame(since_arrival),
+                        )
+                    }
                 };
             // The answer comes with what the station uploads in the same frame: its time is taken off. As long
             // as it is not known, such a segment is taken to last as long as one that is answered.

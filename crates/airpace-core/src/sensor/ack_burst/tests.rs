@@ -475,3 +475,47 @@ proptest! {
         }
     }
 }
+
+/// The airtime of a segment, µs, that frames of 4, 8 or 16 segments to one station tell, if a segment takes
+/// `segment_us` and the access point is `way_us` away, there and back. Before each frame another station is sent one
+/// that it does not answer.
+fn told_segment_us(segment_us: u64, way_us: u64) -> f64 {
+    let mut sensor = AckBurst::new();
+    let (mut now_us, mut sequence, mut told_us) = (10_000_u64, 0, 0.0);
+    for frame in 0..3_000_u32 {
+        let level = [4_u32, 8, 16][frame as usize % 3];
+        now_us += 1_500;
+        for number in 0..level {
+            // The last comes up to one gap before the frame is composed.
+            let before_us = u64::from(level - number) * 90 - u64::from(frame * 7 % 90);
+            let at = Time::from_micros(now_us - before_us);
+            sensor.on_downlink(at, STATION, &packet(sequence));
+            sequence += 1_448;
+        }
+        now_us += 310 + segment_us * u64::from(level);
+        for pair in 1..=level / 2 {
+            let passes = Time::from_micros(now_us + way_us + u64::from(pair));
+            let number = sequence - (level - 2 * pair) * 1_448;
+            sensor.on_ack(passes, STATION, &ack(passes, number));
+        }
+        if frame % 40 == 39 {
+            let report = sensor.close_slot(Time::from_micros(now_us + way_us + 50), STATION);
+            if let Some(transit) = SegmentTransit::of(&report) {
+                let beyond = transit.of_frame(1.0).saturating_sub(TRANSIT_COMMON);
+                told_us = beyond.as_secs_f64() * 1e6;
+            }
+        }
+    }
+    told_us
+}
+
+#[test]
+fn the_way_to_the_access_point_is_not_taken_for_airtime() {
+    for segment_us in [31, 70, 280] {
+        for way_us in [0, 300, 2_000] {
+            let told_us = told_segment_us(segment_us, way_us);
+            let error = told_us / segment_us as f64 - 1.0;
+            assert!(error.abs() < 0.1, "{segment_us} {way_us}: {told_us}");
+        }
+    }
+}
