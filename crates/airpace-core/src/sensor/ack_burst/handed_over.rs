@@ -6,10 +6,10 @@ use core::time::Duration;
 /// Segments from which the times between them tell how long the last waited: a frame of fewer is composed soon after
 /// the last has come, as a rule.
 const FEWEST_GAPS: u32 = 5;
-/// For so much of the time between two segments the last waits until its frame is composed. If frames were composed at
-/// any moment, it would be half; with half, slow stations had up to 1.2 of their shares (simulated).
+/// Until its frame is composed, the last segment waits for the time between two segments divided by this. If frames were
+/// composed at random, it would be half of that time; with half, slow stations had up to 1.2 of their shares (simulated).
 const WAITED_PART: u32 = 3;
-/// Most that is taken for that: with 100 µs a station at MCS 4 had 1.08 of its share beside one that is far faster.
+/// It waits for no longer than this: with 100 µs a station at MCS 4 had 1.08 of its share beside one that is far faster.
 const WAITED_MOST: Duration = Duration::from_micros(70);
 
 /// The segments that have arrived with the frames that a burst answers.

@@ -120,8 +120,8 @@ pub struct AckBurst {
     turns: Turns,
     /// How many stations contended, and when that was counted, until one is heard again.
     contending: Option<(Time, usize)>,
-    /// When the way to the access point was last determined.
-    way_at: Option<Time>,
+    /// The way to the access point and back, and when it was last determined.
+    way: (Time, Duration),
 }
 
 /// A station without an acknowledgement for this long does not contend.
@@ -143,9 +143,9 @@ impl AckBurst {
     pub fn on_ack(&mut self, now: Time, station: StationId, ack: &UplinkAck) {
         self.contending = None;
         let others = self.turns.before(now, station);
-        let latest = self.turns.latest();
+        let (latest, way) = (self.turns.latest(), self.way.1);
         let own = self.station(now, station);
-        own.on_uplink(now, latest, ack.before_bytes);
+        own.on_uplink(now, latest, ack.before_bytes, way);
         if own.on_ack(now, ack, others) {
             self.take_turn(now, station);
         }
@@ -155,9 +155,9 @@ impl AckBurst {
     pub fn on_quic(&mut self, now: Time, station: StationId, packet: &UplinkQuic) {
         self.contending = None;
         let others = self.turns.before(now, station);
-        let latest = self.turns.latest();
+        let (latest, way) = (self.turns.latest(), self.way.1);
         let own = self.station(now, station);
-        let begins = own.on_uplink(now, latest, packet.before_bytes);
+        let begins = own.on_uplink(now, latest, packet.before_bytes, way);
         if own.on_quic(now, packet, others) || begins {
             self.take_turn(now, station);
         }
@@ -169,10 +169,10 @@ impl AckBurst {
     /// uploads.
     pub fn on_uplink_other(&mut self, now: Time, station: StationId, before_bytes: Option<u32>) {
         self.contending = None;
-        let latest = self.turns.latest();
+        let (latest, way) = (self.turns.latest(), self.way.1);
         if self
             .station(now, station)
-            .on_uplink(now, latest, before_bytes)
+            .on_uplink(now, latest, before_bytes, way)
         {
             self.take_turn(now, station);
         }
@@ -224,13 +224,9 @@ impl AckBurst {
     /// Whatever else is in a station's times makes it seem longer: frames to others, above all to stations that
     /// nobody sees. So the shortest counts.
     fn determine_way(&mut self, now: Time) {
-        if self.way_at.replace(now) == Some(now) {
-            return;
-        }
-        let ways = self.stations.values().filter_map(|of| of.way(now));
-        let way = ways.min().unwrap_or_default();
-        for station in self.stations.values_mut() {
-            station.set_way(way);
+        if self.way.0 != now {
+            let ways = self.stations.values().filter_map(|of| of.way(now));
+            self.way = (now, ways.min().unwrap_or_default());
         }
     }
 

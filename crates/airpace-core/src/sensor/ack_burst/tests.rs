@@ -477,8 +477,8 @@ proptest! {
 }
 
 /// The airtime of a segment, µs, that frames of 4, 8 or 16 segments to one station tell, if a segment takes
-/// `segment_us` and the access point is `way_us` away, there and back. Before each frame another station is sent one
-/// that it does not answer.
+/// `segment_us` and the access point is `way_us` away, there and back. Before each frame
+/// others use the air for 1.5 ms.
 fn told_segment_us(segment_us: u64, way_us: u64) -> f64 {
     let mut sensor = AckBurst::new();
     let (mut now_us, mut sequence, mut told_us) = (10_000_u64, 0, 0.0);
