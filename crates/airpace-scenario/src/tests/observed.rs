@@ -300,7 +300,7 @@ fn an_upload_beside_a_download_does_not_keep_the_queue_long() {
 }
 
 /// Goodput in Mbit/s of stations at these MCS, of which those marked also upload: that of each one's download,
-/// followed by its upload; and the longest p95 ping. Means over four seeds.
+/// followed by its upload; and the longest p95 ping. Means over eight seeds.
 fn both_ways(stations: &[(u8, bool)], proxy: &str) -> (Vec<f64>, f64) {
     let (mut nodes, mut flows) = (String::new(), String::new());
     for (index, (mcs, uploads)) in stations.iter().enumerate() {
@@ -315,7 +315,7 @@ fn both_ways(stations: &[(u8, bool)], proxy: &str) -> (Vec<f64>, f64) {
         }
     }
     let text = format!("{}{flows}[[proxy]]\n{proxy}\n", cell(&nodes));
-    over_seeds(4, |seed| {
+    over_seeds(8, |seed| {
         figures(&finished(&loaded(&text, &[seed])).summary)
     })
 }

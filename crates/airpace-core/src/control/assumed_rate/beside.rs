@@ -23,7 +23,7 @@ const KNOWN_WEIGHT: f64 = 9.0;
 const TRUST_LEAST: f64 = 0.5;
 /// Largest part of a payload that is taken off, per trust. With 0.4 per trust and four downloads each,
 /// MCS 1 had up to 116 % of what agents give it in simulation, and 130 % on the emulated access point.
-const BEYOND_MOST: f64 = 0.2;
+const BEYOND_MOST: f64 = 0.25;
 /// The factor's range. Beyond it the transits of known and unknown stations do not fit together.
 const FACTOR: (f64, f64) = (0.67, 1.25);
 
@@ -32,9 +32,11 @@ const FACTOR: (f64, f64) = (0.67, 1.25);
 /// and `bps` is the share of the time that its packets take.
 pub(super) fn beside_known(stations: &[Observed], is_known: impl Fn(&Observed) -> bool) -> f64 {
     let (mut known, mut known_told, mut others_told) = (0.0, 0.0, 0.0);
+    let mut count = 0.0_f64;
     for station in stations {
         let told = station.bps * station.per_bit_s;
         if is_known(station) {
+            count += 1.0;
             known += station.bps;
             known_told += told;
         } else {
@@ -44,7 +46,9 @@ pub(super) fn beside_known(stations: &[Observed], is_known: impl Fn(&Observed) -
     if !(known > 0.0 && known_told > 0.0 && others_told > 0.0) {
         return 1.0;
     }
-    let trust = (known_told / (known_told + others_told)).max(TRUST_LEAST);
+    // The errors of several stations' transits make up for each other in part.
+    let share = known_told / (known_told + others_told);
+    let trust = share.max(TRUST_LEAST).powf(1.0 / count);
     let beyond = (known_told / known)
         .powf(trust)
         .clamp(1.0, 1.0 + BEYOND_MOST * trust);

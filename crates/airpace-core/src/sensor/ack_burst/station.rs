@@ -29,11 +29,6 @@ const BURST_MOST: u32 = 6_500_631;
 /// the answer, SIFS, block ack, AIFS and half the first back-off window (IEEE 802.11-2020, 10.3 and table 9-155).
 const COMPOSED_AFTER: Duration = Duration::from_micros(150);
 
-/// Where other stations answer within this time, most transits begin with their answers, and the few that begin with a
-/// packet's hand-over may not become shorter: one of three equal stations had 0.896 of what agents give (simulated).
-/// Any answer counts, those to pings too.
-const LONE: Duration = Duration::from_millis(20);
-
 /// Slots of which the transits of QUIC count, and the least density of what they agree about: how many packets a burst
 /// answers is a guess, so that those of the own frame scatter, and only the densest peak tells.
 const HIDDEN_SLOTS: u64 = 20;
@@ -127,6 +122,8 @@ pub(super) struct StationBursts {
     packets_carried: f64,
     path: PathDelay,
     transits: Transits,
+    /// What the last slots told that a segment takes, seconds; 0 until they have.
+    segment_s: f64,
     /// Those of bursts that answer packets of QUIC.
     hidden_transits: Transits,
     /// Whether the slot before told an airtime.
@@ -153,6 +150,7 @@ impl StationBursts {
             packets_carried: 0.0,
             path: PathDelay::default(),
             transits: Transits::default(),
+            segment_s: 0.0,
             hidden_transits: Transits::agreeing(HIDDEN_PEAK_LEAST, HIDDEN_SLOTS),
             tells_airtime: false,
             uploads: Uploads::default(),
@@ -215,7 +213,7 @@ impl StationBursts {
 
     /// The way to the access point and back, as far as this station tells it.
     pub(super) fn way(&self, now: Time) -> Option<Duration> {
-        self.path.delay(now)
+        self.path.delay(now, self.segment_s)
     }
 
     /// Another station answers at nearly the same time as this one.
@@ -250,16 +248,11 @@ impl StationBursts {
             // access point, and another station has answered the frame before.
             let since_arrival = whole.saturating_sub(way);
             let since_others = burst.others.map(|others| answered.saturating_since(others));
-            let waited = if since_others.is_none_or(|since| since > LONE) {
-                burst.handed_over.waited()
-            } else {
-                Duration::ZERO
-            };
             let (since, answers) =
                 match since_others.filter(|since| follows_others || *since < since_arrival) {
                     Some(since) => (since, burst.handed_over.segments),
                     None => (
-                        since_arrival.saturating_sub(waited),
+                        since_arrival,
                         burst.handed_over.in_last_frame(since_arrival),
                     ),
                 };
@@ -426,6 +419,7 @@ impl StationBursts {
             let level = f64::from(closed.packets) / f64::from(closed.frames.max(1));
             let segments = level / self.recent.packets_per_segment();
             let told_s = self.transits.close_per_segment_s();
+            self.segment_s = told_s.unwrap_or(self.segment_s);
             let segment_s = if self.recent.is_hidden() {
                 hidden_s
             } else {

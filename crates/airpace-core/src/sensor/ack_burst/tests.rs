@@ -486,13 +486,15 @@ fn told_segment_us(segment_us: u64, way_us: u64) -> f64 {
         let level = [4_u32, 8, 16][frame as usize % 3];
         now_us += 1_500;
         for number in 0..level {
-            // The last comes up to one gap before the frame is composed.
+            // The last comes up to one gap before the frame is composed, 45 µs on average.
             let before_us = u64::from(level - number) * 90 - u64::from(frame * 7 % 90);
             let at = Time::from_micros(now_us - before_us);
             sensor.on_downlink(at, STATION, &packet(sequence));
             sequence += 1_448;
         }
-        now_us += 310 + segment_us * u64::from(level);
+        // Back-off takes up to 130 µs.
+        let common_us = 200 + u64::from(frame * 11 % 130);
+        now_us += common_us + segment_us * u64::from(level);
         for pair in 1..=level / 2 {
             let passes = Time::from_micros(now_us + way_us + u64::from(pair));
             let number = sequence - (level - 2 * pair) * 1_448;
