@@ -104,6 +104,7 @@ def status(stations: list[Station], events: list[dict[str, Any]], **figures: Any
         "dropped": 3_120,
         "refused": 0,
         "passed_stale": 0,
+        "passed_large": 0,
         "observations_lost": 0,
         "crowded_out": 0,
         "reports_refused": 0,

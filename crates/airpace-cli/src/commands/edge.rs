@@ -151,6 +151,9 @@ fn undo(args: &Edge) -> anyhow::Result<ExitCode> {
         (None, Some(path)) => config::edge(path, &[])?.wan,
         (None, None) => match airpace_live::edge::ports_of_gone_boxes().as_slice() {
             [] => {
+                if let Some(wan) = airpace_live::edge::ports_of_running_boxes().first() {
+                    anyhow::bail!("airpace edge runs on {wan}: end it, which restores everything");
+                }
                 output::text(
                     "nothing to undo: no run has left anything in this network namespace\n",
                 )?;

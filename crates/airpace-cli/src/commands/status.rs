@@ -77,6 +77,12 @@ fn as_text(status: &EdgeStatus) -> String {
     if let Some(reason) = &status.passing {
         text.push_str(&format!("ALL FRAMES PASS UNPACED: {reason}\n"));
     }
+    if status.passed_large > 0 {
+        let frames = status.passed_large;
+        text.push_str(&format!(
+            "{frames} frames were too long to be paced (docs/operate.md, `passed_large`)\n"
+        ));
+    }
     for ap in &status.access_points {
         text.push_str(&format!("\n{} ({})", ap.name, ap.ports.join(", ")));
         if let Some(share) = ap.air_of_others {
@@ -182,6 +188,7 @@ mod tests {
             wan: "eth0".to_owned(),
             aim: "balanced".to_owned(),
             passing: Some("eth1 was removed".to_owned()),
+            passed_large: 7,
             access_points: vec![ApStatus {
                 name: "hall".to_owned(),
                 air_of_others: Some(0.25),
@@ -201,6 +208,7 @@ mod tests {
         let text = as_text(&status);
         for words in [
             "ALL FRAMES PASS UNPACED: eth1 was removed",
+            "7 frames were too long to be paced",
             "others use 25 % of the air",
             "the radio air0 has been down for 9 s\n",
             "40%",

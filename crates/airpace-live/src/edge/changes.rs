@@ -89,6 +89,13 @@ impl RunningEdge {
             );
             self.events.note(unix_s, "stations-crowded-out", text);
         }
+        if self.long_frames.is_due(now) {
+            let counted = self.setup.counters().large;
+            if let Some(told) = self.long_frames.take(now, counted) {
+                tracing::warn!(event = "frames-too-long", "{told}");
+                self.events.note(unix_s, "frames-too-long", told);
+            }
+        }
         while let Some((ap, station, event)) = self.inline.poll_event() {
             log(&mut self.station_log, now, ap, station, &event);
             let event = events::of_medium(unix_s, ap, station, &event);

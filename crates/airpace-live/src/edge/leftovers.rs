@@ -172,7 +172,8 @@ fn is_every_port(state: &BridgeState, mut holds: impl FnMut(&str) -> bool) -> bo
 }
 
 /// The ports towards the wired network of the boxes that run in this network namespace.
-pub(super) fn running() -> Vec<String> {
+#[must_use]
+pub fn ports_of_running_boxes() -> Vec<String> {
     let prefix = prefix();
     let mut running = Vec::new();
     for file in files() {

@@ -14,6 +14,7 @@ mod headers;
 mod hosts;
 mod inbox;
 mod leftovers;
+mod long_frames;
 mod observe;
 mod operate;
 mod ports;
@@ -30,7 +31,7 @@ mod uplink;
 mod waiter;
 
 pub use inbox::{EdgeHandle, EdgeInbox, inbox};
-pub use leftovers::{files_of_boxes, ports_of_gone_boxes};
+pub use leftovers::{files_of_boxes, ports_of_gone_boxes, ports_of_running_boxes};
 pub use operate::Reload;
 pub use run::run_edge;
 pub use setup::undo;

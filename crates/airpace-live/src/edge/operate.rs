@@ -2,7 +2,8 @@
 
 use super::reports::Reports;
 use super::run::RunningEdge;
-use super::{settings, status};
+use super::settings;
+use super::status::{self, Passing};
 use crate::journal::Journal;
 use airpace_api::config::EdgeConfig;
 use airpace_api::mac::MacAddress;
@@ -125,7 +126,8 @@ impl RunningEdge {
         let is_known = self.inline.set_exempt(now, MacAddr(mac.0), is_exempt);
         ensure!(
             is_known,
-            "{mac} is not a station that has been heard: airpace edge status lists them"
+            "{mac} is not a station that has been heard: `airpace edge status` lists them. To exempt one that has yet to come, set \
+             `exempt = true` in its [[station]] and run `airpace edge reload`"
         );
         let done = if is_exempt {
             format!("{mac} is exempt until airpace ends: its frames pass unpaced")
@@ -171,7 +173,10 @@ impl RunningEdge {
         let access_points = self.config.ap.iter().enumerate().map(|(medium, ap)| {
             let estimates = self.inline.diagnostics(medium);
             let cell = self.inline.cell(medium);
-            let passing = self.watch.passing();
+            let passing = Passing {
+                all: self.watch.passing(),
+                long_frames: self.long_frames.passed_lately(now),
+            };
             let stations = self.inline.stations();
             ApStatus {
                 name: settings::name_of(ap),
@@ -204,6 +209,7 @@ impl RunningEdge {
             dropped: self.dropped,
             refused: self.refused,
             passed_stale: frames.stale,
+            passed_large: frames.large,
             observations_lost: frames.records_lost,
             crowded_out: self.inline.counts().crowded_out,
             reports_refused: self.reports_refused(),

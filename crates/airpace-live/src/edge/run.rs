@@ -7,6 +7,7 @@ use super::frame::FrameBuf;
 use super::headers::FlowKeys;
 use super::hosts::{HostAddresses, WiredSenders};
 use super::inbox::EdgeInbox;
+use super::long_frames::LongFrames;
 use super::operate::Reload;
 use super::ports::PortWatch;
 use super::radio::Radios;
@@ -149,6 +150,7 @@ pub(super) struct RunningEdge {
     pub(super) ports: Vec<u32>,
     pub(super) watch: PortWatch,
     pub(super) station_log: StationLog,
+    pub(super) long_frames: LongFrames,
     pub(super) events: EventLog,
     pub(super) rows: RowFilter,
     spare: Vec<Vec<u8>>,
@@ -189,6 +191,7 @@ impl RunningEdge {
             ports: setup.path.access_point_indices(),
             watch: PortWatch::new(),
             station_log: StationLog::default(),
+            long_frames: LongFrames::default(),
             events: EventLog::default(),
             rows: RowFilter::new(config.telemetry_detail),
             inline,

@@ -261,7 +261,7 @@ pub(crate) fn is_running(wan: &str) -> bool {
 /// No box runs, or several do and none is named; this user may not ask it; it does not answer within five
 /// seconds.
 pub fn ask(wan: Option<&str>, request: &EdgeRequest) -> anyhow::Result<EdgeReply> {
-    let running = leftovers::running();
+    let running = leftovers::ports_of_running_boxes();
     let wan = match (wan, running.as_slice()) {
         (Some(wan), _) => wan,
         (None, [only]) => only,

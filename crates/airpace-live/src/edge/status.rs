@@ -5,21 +5,35 @@ use airpace_api::mac::MacAddress;
 use airpace_api::operator::EdgeStationStatus;
 use airpace_core::report::{Sensor, SlotReport};
 use airpace_core::sensor::block_ack::Unusable;
-use airpace_edge::inline::StationStatus;
+use airpace_edge::inline::{LimitedBy, StationStatus};
 use airpace_units::Time;
 use core::time::Duration;
 
-/// Returns the status of a station at `now`. `passing` says why the whole box lets everything pass,
-/// if it does.
+/// What passes unpaced at present.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Passing<'a> {
+    /// Why the whole box lets everything pass, if it does.
+    pub(super) all: Option<&'a str>,
+    /// Whether frames pass that are too long.
+    pub(super) long_frames: bool,
+}
+
+/// Returns the status of a station at `now`.
 pub(super) fn station(
     now: Time,
     status: &StationStatus<'_>,
     hosts: &HostAddresses,
-    passing: Option<&str>,
+    passing: Passing<'_>,
 ) -> EdgeStationStatus {
     let report = status.report;
     let wait = report.and_then(|report| report.wait.as_ref());
-    let limit = status.limit(passing);
+    let mut limit = status.limit(passing.all);
+    // Whose they are is not known. What the box sees of those stations' traffic is only a part.
+    if passing.long_frames && matches!(limit.by, LimitedBy::Idle | LimitedBy::Sender) {
+        limit.reason.push_str(
+            "; frames that are too long to be paced pass besides, perhaps to this station",
+        );
+    }
     let wired = status.recent.wired;
     let addresses = hosts.of(status.mac).iter().map(ToString::to_string);
     EdgeStationStatus {

@@ -65,6 +65,11 @@ pub(super) const METRICS: &[Metric<EdgeStatus>] = &[
         |edge| count(edge.passed_stale),
     ),
     counter(
+        "airpace_frames_passed_large",
+        "Frames that passed unpaced because they are longer than 3,840 bytes or than the MTU that the wan port had at the start.",
+        |edge| count(edge.passed_large),
+    ),
+    counter(
         "airpace_observations_lost",
         "Observations that were lost because the process was late.",
         |edge| count(edge.observations_lost),

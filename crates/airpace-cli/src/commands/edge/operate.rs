@@ -133,7 +133,8 @@ fn station(target: &Target, named: &str) -> anyhow::Result<MacAddress> {
     match found[..] {
         [mac] => mac.parse().map_err(bad_input),
         [] => Err(bad_input(format!(
-            "no station is called {named}, and as an address: {refused}. `airpace edge status` lists the stations"
+            "no station is called {named}, and as an address: {refused}. `airpace edge status` lists the stations that have been \
+             heard. To exempt one that has yet to come, set `exempt = true` in its [[station]] and run `airpace edge reload`"
         ))),
         _ => Err(bad_input(format!(
             "{} stations are called {named}, as stations choose their names themselves: give the address of one of {}",

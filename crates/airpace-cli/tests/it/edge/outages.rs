@@ -105,8 +105,13 @@ fn a_killed_box_leaves_what_undo_removes() {
     let Some(mut process) = start(&bed, "") else {
         return;
     };
-    let (code, text) = edge(&bed, &["--wan", "wan", "--undo"]);
-    assert!(code == Some(1) && text.contains("still runs"), "{text}");
+    for arguments in [&["--wan", "wan", "--undo"][..], &["--undo"]] {
+        let (code, text) = edge(&bed, arguments);
+        assert!(
+            code == Some(1) && text.contains("runs on wan: end it"),
+            "{text}"
+        );
+    }
     process.signal(Signal::SIGKILL).unwrap();
     process.wait().unwrap();
     let after = snapshot(&bed);

@@ -2,6 +2,7 @@
 
 use super::frames::{arp_request, content, datagram, dhcp_request, ipv4, ipv6, other, udp};
 use super::{Wire, eventually, start, testbed, traffic};
+use airpace_api::operator::{EdgeEvent, EdgeRequest};
 use airpace_lab::bench::edge::{EdgeTestbed, SERVER_MAC, pause, station_mac};
 use core::time::Duration;
 
@@ -116,6 +117,12 @@ fn frames_of_all_kinds_pass_unchanged_in_both_directions() {
     assert_all_arrive(&at_station, &mut at_server, &all_kinds(server, station));
     let stranger = [2, 0, 0, 0, 9, 9];
     assert_all_arrive(&at_server, &mut at_station, &all_kinds(stranger, server));
+    eventually("the jumbo frame to the station is told", || {
+        let reply = bed.ask(&EdgeRequest::Status).unwrap();
+        let status = reply.status.unwrap();
+        let is_told = |event: &EdgeEvent| event.kind == "frames-too-long";
+        status.passed_large == 1 && status.events.iter().any(is_told)
+    });
 }
 
 #[test]
