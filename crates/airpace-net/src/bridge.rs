@@ -192,15 +192,7 @@ impl BridgeState {
             }
             let port = link.port(name)?;
             let master = port.master.map(|index| link.name_of(index)).transpose()?;
-            // The addresses of a port that is in a bridge already do not work now either.
-            if master.is_none()
-                && let Some(address) = address_of(name)?
-            {
-                return Err(BridgeError::HasAddress {
-                    port: name.to_owned(),
-                    address,
-                });
-            }
+            refuse_address(&port, name)?;
             states.push(PortState {
                 name: name.to_owned(),
                 was_up: port.is_up,
@@ -453,6 +445,31 @@ fn set_tag_offload(interface: &str, tags: u32, is_on: bool) -> io::Result<()> {
     let others = sys::ethtool::number(&name, GET_FLAGS, 0)? & !tags;
     let flags = others | if is_on { tags } else { 0 };
     sys::ethtool::number(&name, SET_FLAGS, flags).map(drop)
+}
+
+/// Refuses ports that could not join a bridge because they have addresses.
+///
+/// # Errors
+/// One has an address, or does not exist.
+pub fn refuse_addresses(ports: &[&str]) -> Result<(), BridgeError> {
+    let mut link = Netlink::open()?;
+    for &name in ports {
+        refuse_address(&link.port(name)?, name)?;
+    }
+    Ok(())
+}
+
+fn refuse_address(port: &PortLink, name: &str) -> Result<(), BridgeError> {
+    // The addresses of a port that is in a bridge already do not work now either.
+    if port.master.is_none()
+        && let Some(address) = address_of(name)?
+    {
+        return Err(BridgeError::HasAddress {
+            port: name.to_owned(),
+            address,
+        });
+    }
+    Ok(())
 }
 
 /// Returns an address of the interface other than the link-local one, which every interface that is

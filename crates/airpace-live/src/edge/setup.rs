@@ -48,6 +48,7 @@ impl Setup {
         if taken_over.is_none() {
             // The bridge of a run that was killed carries traffic: a mistake must not end that.
             require_ports(config)?;
+            bridge::refuse_addresses(&ports).context("the bridge")?;
             refuse_own_bridge(config, &state_file)?;
             if undo(&config.wan)? {
                 tracing::warn!(

@@ -211,6 +211,7 @@ fn a_mistake_after_a_kill_leaves_the_bridge_that_carries_traffic() {
     let left = snapshot(&bed);
     for (words, says) in [
         (&["--ap", "ap7"][..], "there is no interface ap7"),
+        (&["--ap", "ap0", "--ap", "lo"], "lo has the address"),
         (
             &["--ap", "ap0", "--bridge", "br9"],
             "there is no interface br9",
