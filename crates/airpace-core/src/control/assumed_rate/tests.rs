@@ -381,6 +381,28 @@ fn waits_beside_an_upload_that_nobody_sees_raise_the_price_for_a_latency_only() 
     assert!(price_after_waits(latency, true) > 1.2 * config.price);
 }
 
+#[test]
+fn a_long_wait_after_which_none_is_measured_raises_the_price_for_a_while_only() {
+    let config = in_line();
+    let mut law = assuming(config);
+    let [with_wait, _] = beside_upload(Duration::from_millis(60));
+    let without = SlotReport {
+        wait: None,
+        ..with_wait.clone()
+    };
+    for slot in 1..=45 {
+        let report = if slot <= 20 { &with_wait } else { &without };
+        law.on_slot(Time::from_millis(100 * slot), core::slice::from_ref(report));
+        let price = law.diagnostics().price.expect("the law has a price");
+        if (15..=28).contains(&slot) {
+            assert!(price > 1.1 * config.price, "{slot}: {price}");
+        }
+        if slot > 35 {
+            assert!(price <= config.price, "{slot}: {price}");
+        }
+    }
+}
+
 /// The same of full-sized packets of which more waited.
 fn unseen_download(station: u32, packets: u32) -> SlotReport {
     let mut report = unseen(station, packets);

@@ -134,6 +134,8 @@ pub(super) struct StationEstimate {
     backlog: Backlog,
     /// 95th percentile of the waiting time, averaged over slots, seconds.
     wait_p95_s: Option<f64>,
+    /// Time since the last slot in which a wait was measured, seconds.
+    waitless_s: f64,
     /// Share of the time that the station's own frames take.
     uplink_share: f64,
     /// Bytes that the station sends for each packet that it receives.
@@ -199,6 +201,7 @@ impl StationEstimate {
             backlog: Backlog::default(),
             full: false,
             wait_p95_s: None,
+            waitless_s: 0.0,
             uplink_share: 0.0,
             answer_bytes: 0.0,
             strain: 0.0,

@@ -19,6 +19,10 @@ const LATE_SHARE: f64 = 0.8;
 const SHORT_SHARE: f64 = 0.93;
 /// Weight of one slot in the mean of the waiting time's 95th percentile.
 const WAIT_GAIN: f64 = 0.2;
+/// A wait after which no other is measured for so long, seconds, or for four times itself, is over: of slow
+/// connections of QUIC only the long ones are measured.
+const WAIT_OVER_S: f64 = 1.0;
+const WAIT_OVER_FACTOR: f64 = 4.0;
 /// A station that sends at least this share of its rate uses all it is granted: a scalable flow
 /// leaves a part of it, because its queue is nearly empty.
 const EAGER_SHARE: f64 = 0.75;
@@ -54,10 +58,7 @@ impl StationEstimate {
             .round_s
             .unwrap_or(0.0)
             .max(sample.length_s / (sample.frames + 1.0));
-        if let Some(wait) = sample.wait {
-            let before_s = self.wait_p95_s.unwrap_or(wait.p95_s);
-            self.wait_p95_s = Some(before_s + WAIT_GAIN * (wait.p95_s - before_s));
-        }
+        self.take_wait(sample);
         self.deficit_reports = match self.heard {
             Some(heard)
                 if heard.frame_pps < DEFICIT_SHARE * sent_pps
@@ -122,5 +123,21 @@ impl StationEstimate {
         let is_much = balance > CONCEALED_SLOTS * sent_pps * sample.length_s;
         let waits = wait.p95_s * sent_pps > CONCEALED_SHARE * balance;
         if is_much && !waits { sent_pps } else { 0.0 }
+    }
+
+    /// Takes the waiting time of a slot, if one was measured.
+    fn take_wait(&mut self, sample: &Sample) {
+        if let Some(wait) = sample.wait {
+            let before_s = self.wait_p95_s.unwrap_or(wait.p95_s);
+            self.wait_p95_s = Some(before_s + WAIT_GAIN * (wait.p95_s - before_s));
+            self.waitless_s = 0.0;
+            return;
+        }
+        self.waitless_s += sample.length_s;
+        let waitless_s = self.waitless_s;
+        let is_over = |wait_s: &f64| waitless_s > WAIT_OVER_S.max(WAIT_OVER_FACTOR * wait_s);
+        if self.wait_p95_s.as_ref().is_some_and(is_over) {
+            self.wait_p95_s = None;
+        }
     }
 }
