@@ -77,8 +77,8 @@ pub struct EdgeStatus {
     pub refused: u64,
     /// Frames that passed because the process had stood still for 200 ms.
     pub passed_stale: u64,
-    /// Frames that passed because they are longer than 3,840 bytes or than the MTU that the `wan` port had at the
-    /// start.
+    /// Frames that passed because they are longer than 3,840 bytes or than the MTU that the `wan` port had
+    /// when the programs were attached.
     #[serde(default)]
     pub passed_large: u64,
     /// Observations that were lost because the process was late.

@@ -450,7 +450,7 @@ fn set_tag_offload(interface: &str, tags: u32, is_on: bool) -> io::Result<()> {
 /// Refuses ports that could not join a bridge because they have addresses.
 ///
 /// # Errors
-/// One has an address, or does not exist.
+/// One has an address, or does not exist, or the kernel does not tell.
 pub fn refuse_addresses(ports: &[&str]) -> Result<(), BridgeError> {
     let mut link = Netlink::open()?;
     for &name in ports {

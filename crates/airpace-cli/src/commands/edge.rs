@@ -150,15 +150,16 @@ fn undo(args: &Edge) -> anyhow::Result<ExitCode> {
         (Some(wan), _) => wan.clone(),
         (None, Some(path)) => config::edge(path, &[])?.wan,
         (None, None) => match airpace_live::edge::ports_of_gone_boxes().as_slice() {
-            [] => {
-                if let Some(wan) = airpace_live::edge::ports_of_running_boxes().first() {
-                    anyhow::bail!("airpace edge runs on {wan}: end it, which restores everything");
+            [] => match edge::ports_of_running_boxes().as_slice() {
+                [] => {
+                    output::text(
+                        "nothing to undo: no run has left anything in this network namespace\n",
+                    )?;
+                    return Ok(ExitCode::SUCCESS);
                 }
-                output::text(
-                    "nothing to undo: no run has left anything in this network namespace\n",
-                )?;
-                return Ok(ExitCode::SUCCESS);
-            }
+                // It runs, and that is what is said below.
+                [wan, ..] => wan.clone(),
+            },
             [wan] => wan.clone(),
             several => {
                 return Err(bad_input(format!(

@@ -43,8 +43,8 @@ impl LongFrames {
         self.told = self.counted;
         self.next_told = now.saturating_add(TOLD_INTERVAL);
         Some(format!(
-            "{frames} frames passed unpaced because they are longer than {MAX_RECEIVED_BYTES} bytes or than the MTU that \
-             the wan port had at the start: servers that send with an MTU of 1500 are paced"
+            "{frames} frames passed unpaced because they are longer than {MAX_RECEIVED_BYTES} bytes, or than the MTU that \
+             the wan port had when the programs were attached: frames of at most 1500 bytes are paced"
         ))
     }
 
@@ -86,6 +86,6 @@ mod tests {
         let told = long_frames.take(Time::from_millis(1), 12);
         let told = told.expect("there were some");
         assert!(told.starts_with("12 frames passed unpaced"), "{told}");
-        assert!(told.contains("3840 bytes") && told.ends_with("an MTU of 1500 are paced"));
+        assert!(told.contains("3840 bytes") && told.ends_with("1500 bytes are paced"));
     }
 }

@@ -48,7 +48,12 @@ impl Setup {
         if taken_over.is_none() {
             // The bridge of a run that was killed carries traffic: a mistake must not end that.
             require_ports(config)?;
-            bridge::refuse_addresses(&ports).context("the bridge")?;
+            if state_file
+                .read()?
+                .is_some_and(|state| state.bridge.is_some())
+            {
+                bridge::refuse_addresses(&ports).context("the bridge")?;
+            }
             refuse_own_bridge(config, &state_file)?;
             if undo(&config.wan)? {
                 tracing::warn!(

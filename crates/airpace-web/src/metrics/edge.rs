@@ -66,7 +66,7 @@ pub(super) const METRICS: &[Metric<EdgeStatus>] = &[
     ),
     counter(
         "airpace_frames_passed_large",
-        "Frames that passed unpaced because they are longer than 3,840 bytes or than the MTU that the wan port had at the start.",
+        "Frames that passed unpaced because they are longer than 3,840 bytes or than the MTU that the wan port had when the programs were attached.",
         |edge| count(edge.passed_large),
     ),
     counter(

@@ -7,7 +7,7 @@
 //!
 //! How much too long the transits make the known stations' airtimes tells how much that is. Because the
 //! transits of a single station are wrong by a tenth and more, only a part of this error counts: the
-//! larger the known stations' share of the payload, the larger the part.
+//! larger the known stations' share of the payload, and the more they are, the larger the part.
 
 use super::steady::Observed;
 
@@ -19,9 +19,9 @@ const KNOWN_WIDTH: f64 = 0.1;
 /// 1.2 % less than they on the emulated access point.
 const KNOWN_WEIGHT: f64 = 9.0;
 
-/// Least part of the known stations' error, as a logarithm, that is taken for that of all.
+/// Least part of a single known station's error, as a logarithm, that is taken for that of all.
 const TRUST_LEAST: f64 = 0.5;
-/// Largest part of a payload that is taken off, per trust. With 0.4 per trust and four downloads each,
+/// The payload is divided by one more than this at the most, per trust. With 0.4 per trust and four downloads each,
 /// MCS 1 had up to 116 % of what agents give it in simulation, and 130 % on the emulated access point.
 const BEYOND_MOST: f64 = 0.25;
 /// The factor's range. Beyond it the transits of known and unknown stations do not fit together.
@@ -32,13 +32,13 @@ const FACTOR: (f64, f64) = (0.67, 1.25);
 /// and `bps` is the share of the time that its packets take.
 pub(super) fn beside_known(stations: &[Observed], is_known: impl Fn(&Observed) -> bool) -> f64 {
     let (mut known, mut known_told, mut others_told) = (0.0, 0.0, 0.0);
-    let mut count = 0.0_f64;
+    let mut known_squares = 0.0;
     for station in stations {
         let told = station.bps * station.per_bit_s;
         if is_known(station) {
-            count += 1.0;
             known += station.bps;
             known_told += told;
+            known_squares += told * told;
         } else {
             others_told += told;
         }
@@ -46,9 +46,11 @@ pub(super) fn beside_known(stations: &[Observed], is_known: impl Fn(&Observed) -
     if !(known > 0.0 && known_told > 0.0 && others_told > 0.0) {
         return 1.0;
     }
-    // The errors of several stations' transits make up for each other in part.
     let share = known_told / (known_told + others_told);
-    let trust = share.max(TRUST_LEAST).powf(1.0 / count);
+    // The errors of several stations' transits make up for each other in part. One that is busy counts as one, whatever
+    // others are present: n with equal shares count as n.
+    let stations = known_told * known_told / known_squares;
+    let trust = share.max(TRUST_LEAST).powf(1.0 / stations);
     let beyond = (known_told / known)
         .powf(trust)
         .clamp(1.0, 1.0 + BEYOND_MOST * trust);
@@ -107,6 +109,16 @@ mod tests {
         assert!((1.0..1.2).contains(&last), "{last}");
         let others = 1.2 * factor(1, &shares, &[1.2; 3]);
         assert!((1.0..1.15).contains(&others), "{others}");
+    }
+
+    #[test]
+    fn several_busy_known_stations_are_trusted_more_than_one() {
+        let factor = |shares: &[f64]| factor(shares.len() - 1, shares, &vec![1.2; shares.len()]);
+        let (one, two) = (factor(&[0.5, 0.25]), factor(&[0.25, 0.25, 0.25]));
+        assert!(two < one - 0.02, "{one} {two}");
+        // Stations that are only pinged tell nothing.
+        let with_idle = factor(&[0.5, 1e-3, 1e-3, 0.25]);
+        assert!((with_idle - one).abs() < 0.01, "{one} {with_idle}");
     }
 
     #[test]

@@ -134,7 +134,7 @@ pub(super) struct StationEstimate {
     backlog: Backlog,
     /// 95th percentile of the waiting time, averaged over slots, seconds.
     wait_p95_s: Option<f64>,
-    /// Time since the last slot in which a wait was measured, seconds.
+    /// Time since the last slot in which a wait was measured, seconds; less of it where there were no frames.
     waitless_s: f64,
     /// Share of the time that the station's own frames take.
     uplink_share: f64,

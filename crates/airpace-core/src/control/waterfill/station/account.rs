@@ -1,6 +1,6 @@
 //! What a slot shows of the packets that wait for a station, and of the path to it.
 
-use super::super::super::sample::Sample;
+use super::super::super::sample::{Sample, Wait};
 use super::super::backlog::{BacklogSlot, usual_wait_s};
 use super::super::config::WaterfillConfig;
 use super::super::elsewhere::SlotTraffic;
@@ -23,6 +23,8 @@ const WAIT_GAIN: f64 = 0.2;
 /// connections of QUIC only the long ones are measured.
 const WAIT_OVER_S: f64 = 1.0;
 const WAIT_OVER_FACTOR: f64 = 4.0;
+/// Time without frames counts only so much: the next burst may wait as long as the last one.
+const IDLE_PART: f64 = 0.1;
 /// A station that sends at least this share of its rate uses all it is granted: a scalable flow
 /// leaves a part of it, because its queue is nearly empty.
 const EAGER_SHARE: f64 = 0.75;
@@ -40,6 +42,7 @@ impl StationEstimate {
     /// access point is the bottleneck.
     pub(super) fn account(&mut self, sample: &Sample, config: &WaterfillConfig) {
         let Some(level) = sample.level else {
+            self.pass_without_wait(IDLE_PART * sample.length_s, config);
             // Nothing came because nothing was to be sent. (A station that sleeps has a backlog.)
             if !sample.backlogged {
                 self.greedy_slots = self.greedy_slots.saturating_sub(1);
@@ -58,7 +61,10 @@ impl StationEstimate {
             .round_s
             .unwrap_or(0.0)
             .max(sample.length_s / (sample.frames + 1.0));
-        self.take_wait(sample);
+        match sample.wait {
+            Some(wait) => self.take_wait(wait),
+            None => self.pass_without_wait(sample.length_s, config),
+        }
         self.deficit_reports = match self.heard {
             Some(heard)
                 if heard.frame_pps < DEFICIT_SHARE * sent_pps
@@ -125,18 +131,21 @@ impl StationEstimate {
         if is_much && !waits { sent_pps } else { 0.0 }
     }
 
-    /// Takes the waiting time of a slot, if one was measured.
-    fn take_wait(&mut self, sample: &Sample) {
-        if let Some(wait) = sample.wait {
-            let before_s = self.wait_p95_s.unwrap_or(wait.p95_s);
-            self.wait_p95_s = Some(before_s + WAIT_GAIN * (wait.p95_s - before_s));
-            self.waitless_s = 0.0;
+    fn take_wait(&mut self, wait: Wait) {
+        let before_s = self.wait_p95_s.unwrap_or(wait.p95_s);
+        self.wait_p95_s = Some(before_s + WAIT_GAIN * (wait.p95_s - before_s));
+        self.waitless_s = 0.0;
+    }
+
+    /// No wait has been measured for `length_s`. A latency that was asked for was met meanwhile at the price that the
+    /// last one has caused, so that is kept.
+    fn pass_without_wait(&mut self, length_s: f64, config: &WaterfillConfig) {
+        if config.latency.is_some() {
             return;
         }
-        self.waitless_s += sample.length_s;
-        let waitless_s = self.waitless_s;
-        let is_over = |wait_s: &f64| waitless_s > WAIT_OVER_S.max(WAIT_OVER_FACTOR * wait_s);
-        if self.wait_p95_s.as_ref().is_some_and(is_over) {
+        self.waitless_s += length_s;
+        let over_s = WAIT_OVER_S.max(WAIT_OVER_FACTOR * self.wait_p95_s.unwrap_or(0.0));
+        if self.waitless_s > over_s {
             self.wait_p95_s = None;
         }
     }
