@@ -157,7 +157,7 @@ fn undo(args: &Edge) -> anyhow::Result<ExitCode> {
                     )?;
                     return Ok(ExitCode::SUCCESS);
                 }
-                // It runs, and that is what is said below.
+                // A box that runs is refused below.
                 [wan, ..] => wan.clone(),
             },
             [wan] => wan.clone(),

@@ -3,6 +3,7 @@
 use super::events;
 use super::run::RunningEdge;
 use super::telemetry::{self, Row};
+use super::told::ToldCount;
 use airpace_api::mac::MacAddress;
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_edge::inline::{NewsKind, StationChange};
@@ -12,8 +13,6 @@ use core::time::Duration;
 
 /// Most log lines per second about stations: an attacker may invent thousands of them.
 const MOST_LINES: u32 = 20;
-/// How often it is told that stations are crowded out.
-const CROWD_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Limits the log lines about stations.
 #[derive(Debug, Default)]
@@ -22,9 +21,8 @@ pub(super) struct StationLog {
     since: Time,
     lines: u32,
     left_out: u64,
-    /// Stations that were crowded out when this was last logged.
-    crowded_out: u64,
-    next_crowd: Time,
+    /// Stations that were crowded out.
+    crowded_out: ToldCount,
 }
 
 impl StationLog {
@@ -49,18 +47,13 @@ impl StationLog {
     /// Logs that stations are crowded out, at most once a minute.
     /// Returns how many if it is told.
     fn tell_crowd(&mut self, now: Time, crowded_out: u64) -> Option<u64> {
-        let stations = crowded_out.saturating_sub(self.crowded_out);
-        let is_due = stations > 0 && now >= self.next_crowd;
-        if is_due {
-            tracing::warn!(
-                event = "stations-crowded-out",
-                stations,
-                "too many stations appear to which nothing is sent, so some were not learnt or were forgotten, and their frames pass unpaced: an attacker may be inventing addresses"
-            );
-            self.crowded_out = crowded_out;
-            self.next_crowd = now.saturating_add(CROWD_INTERVAL);
-        }
-        is_due.then_some(stations)
+        let stations = self.crowded_out.increase(now, crowded_out)?;
+        tracing::warn!(
+            event = "stations-crowded-out",
+            stations,
+            "too many stations appear to which nothing is sent, so some were not learnt or were forgotten, and their frames pass unpaced: an attacker may be inventing addresses"
+        );
+        Some(stations)
     }
 }
 

@@ -1,13 +1,12 @@
 //! Frames that are too long to be paced.
 
+use super::told::ToldCount;
 use airpace_net::xsk::MAX_RECEIVED_BYTES;
 use airpace_units::Time;
 use core::time::Duration;
 
 /// How often the kernel's count is read.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// How often it is told that such frames pass.
-const TOLD_INTERVAL: Duration = Duration::from_secs(60);
 /// For so long after such a frame, they are the reason why little of a station's traffic reaches the queues.
 const LATELY: Duration = Duration::from_secs(5);
 
@@ -16,9 +15,7 @@ const LATELY: Duration = Duration::from_secs(5);
 pub(super) struct LongFrames {
     counted: u64,
     next_look: Time,
-    /// What was counted when it was told last, and when it may be told again.
-    told: u64,
-    next_told: Time,
+    told: ToldCount,
     /// When the count was last seen to have grown.
     grown_at: Option<Time>,
 }
@@ -36,12 +33,7 @@ impl LongFrames {
             self.counted = counted;
             self.grown_at = Some(now);
         }
-        let frames = self.counted - self.told;
-        if frames == 0 || now < self.next_told {
-            return None;
-        }
-        self.told = self.counted;
-        self.next_told = now.saturating_add(TOLD_INTERVAL);
+        let frames = self.told.increase(now, self.counted)?;
         Some(format!(
             "{frames} frames passed unpaced because they are longer than {MAX_RECEIVED_BYTES} bytes, or than the MTU that \
              the wan port had when the programs were attached: frames of at most 1500 bytes are paced"

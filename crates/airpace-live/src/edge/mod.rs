@@ -27,6 +27,7 @@ mod socket;
 mod state;
 mod status;
 mod telemetry;
+mod told;
 mod uplink;
 mod waiter;
 

@@ -95,8 +95,8 @@ fn equal_stations_under_quic_alone_have_what_agents_give_without_a_queue() {
     }
 }
 
-/// Of slow connections only long waits are measured. One of the first second shortened rounds for ever, and each had
-/// 0.86 of what agents give.
+/// Of slow connections only long waits are measured. A long wait in the first second shortened rounds for ever, and
+/// each station had 0.86 of what agents give.
 #[test]
 fn slow_stations_under_quic_alone_have_what_agents_give_some_way_from_the_box() {
     let stations = [(1, true); 3];
