@@ -113,6 +113,20 @@ impl WaitingTime {
     }
 }
 
+/// What a station's answers to what it is sent tell of its frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Answers {
+    /// What has arrived.
+    #[default]
+    Tell,
+    /// Which frames have arrived, as of QUIC that answers every second packet: what is in them is encrypted.
+    Often,
+    /// Little, as of QUIC that answers every tenth packet: they are encrypted and few, so that how long frames take is a guess.
+    Seldom,
+    /// The same, of a client that answers once for all packets that it reads at a time.
+    AtOnce,
+}
+
 /// What one station received in one slot, and what its sender knows about that slot.
 ///
 /// A report with `frames == 0` is valid: the station is alive but received nothing.
@@ -159,6 +173,8 @@ pub struct SlotReport {
     /// IP bits per second of airtime, if the sensor saw how long frames take but could not tell the frames apart. It
     /// is not sent over the network.
     pub airtime_bps: Option<f64>,
+    /// What the station's answers tell. It is not sent over the network.
+    pub answers: Answers,
     /// PHY rate of the frames in which a station uploads, bit/s, if the sensor saw how long they took. It is
     /// not sent over the network.
     pub upload_bps: Option<f64>,
@@ -238,6 +254,7 @@ impl SlotReport {
             wait: None,
             transit: None,
             airtime_bps: None,
+            answers: Answers::Tell,
             upload_bps: None,
             source: LevelSource::AmpduReference,
             sensor: Sensor::Agent,
@@ -288,6 +305,7 @@ impl SlotReport {
         };
         self.transit = later.transit.or(self.transit);
         self.airtime_bps = later.airtime_bps.or(self.airtime_bps);
+        self.answers = later.answers;
         self.upload_bps = later.upload_bps.or(self.upload_bps);
         self.slot = later.slot;
         self.length = self.length.saturating_add(later.length);

@@ -35,7 +35,7 @@ mod sequence;
 mod tests;
 
 use crate::phy::AccessCategory;
-use crate::report::{LevelSource, SenderView, Sensor, SlotReport};
+use crate::report::{Answers, LevelSource, SenderView, Sensor, SlotReport};
 use crate::sensor::USABLE;
 use crate::wire::ieee80211::DataHeader;
 use crate::wire::radiotap::Radiotap;
@@ -351,6 +351,7 @@ impl Meter {
             wait: self.delay.close(),
             transit: None,
             airtime_bps: None,
+            answers: Answers::Tell,
             upload_bps: None,
             source: self.source,
             sensor: Sensor::Agent,

@@ -20,7 +20,9 @@
 //! contain the station, which follows from the session.
 
 use super::cursor::Cursor;
-use crate::report::{LevelSource, SenderView, Sensor, SlotReport, WaitSource, WaitingTime};
+use crate::report::{
+    Answers, LevelSource, SenderView, Sensor, SlotReport, WaitSource, WaitingTime,
+};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 use thiserror::Error;
@@ -206,6 +208,7 @@ pub fn decode(station: StationId, bytes: &[u8]) -> Result<SlotReport, ReportErro
         wait: fields.wait()?,
         transit: None,
         airtime_bps: None,
+        answers: Answers::Tell,
         upload_bps: None,
         source: SOURCES[usize::from(fields.flags & SOURCE)],
         // Only agents encode reports.

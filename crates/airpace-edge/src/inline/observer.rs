@@ -245,6 +245,7 @@ impl Observer {
             .and_then(|address| self.radio.close_slot(now, address, id));
         let (bytes, airtime_bps, upload_bps) =
             (bursts.bytes, bursts.airtime_bps, bursts.upload_bps);
+        let answers = bursts.answers;
         (observed.last_wait, observed.last_acknowledged) = (waiting.wait, bytes);
         if bursts.confidence >= USABLE
             && let Some(transit) = SegmentTransit::of(&bursts)
@@ -265,6 +266,10 @@ impl Observer {
         }
         report.upload_bps = upload_bps;
         report.airtime_bps = airtime_bps.filter(|_| report.frames == 0);
+        // A radio tells frames apart, whatever the answers say.
+        if report.sensor != Sensor::BlockAck {
+            report.answers = answers;
+        }
         if report.sensor == Sensor::Agent {
             // The agent is silent, which does not say that nothing arrived.
             report.sensor = Sensor::None;

@@ -14,7 +14,7 @@ use airpace_api::config::{
 use airpace_api::keys::PublicKey;
 use airpace_config::quantity::{Rate, Size};
 use airpace_core::pace::Account;
-use airpace_core::report::{LevelSource, SenderView, SlotReport};
+use airpace_core::report::{Answers, LevelSource, SenderView, SlotReport};
 use airpace_core::wire::report;
 use airpace_units::{BitRate, StationId, Time};
 
@@ -89,6 +89,7 @@ fn report_bytes(station: u32, slot: u64, level: u32, round_ms: f64) -> Vec<u8> {
         wait: None,
         transit: None,
         airtime_bps: None,
+        answers: Answers::Tell,
         upload_bps: None,
         source: LevelSource::AmpduReference,
         sensor: airpace_core::report::Sensor::Agent,

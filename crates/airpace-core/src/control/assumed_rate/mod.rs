@@ -14,10 +14,12 @@
 mod airtimes;
 mod alike;
 mod beside;
+mod budget;
 mod candidates;
 mod dip;
 mod doze;
 mod foreign;
+mod hidden;
 mod intercept;
 mod introduction;
 mod median;
@@ -26,6 +28,7 @@ mod round;
 mod slot;
 mod solo;
 mod steady;
+mod swing;
 #[cfg(test)]
 mod tests;
 mod transits;
@@ -41,6 +44,7 @@ use beside::{beside_known, drawn_to_known};
 use core::time::Duration;
 use doze::Doze;
 use foreign::Foreign;
+use hidden::Hidden;
 use intercept::{Line, intercept};
 use remainder::{Remainder, Told};
 use round::{FrameMeans, Others, RoundPart, UnseenPart};
@@ -89,6 +93,8 @@ pub struct AssumeRates {
     /// What all transits have in common, seconds, by the rounds of a loaded channel.
     common_s: Option<f64>,
     foreign: Foreign,
+    /// Stations whose answers hide what has arrived.
+    hidden: Hidden,
     /// Whether stations were introduced in the slot before, or a moment before that.
     was_introduced: bool,
     /// What stations that are seen leave of the round.
@@ -139,6 +145,7 @@ impl AssumeRates {
             assumed: Vec::new(),
             common_s: None,
             foreign: Foreign::default(),
+            hidden: Hidden::default(),
             was_introduced: false,
             remainder: Remainder::default(),
             full_at: None,
@@ -252,7 +259,9 @@ impl AssumeRates {
             self.common_s = Some(before_s + COMMON_GAIN * (common_s - before_s));
         }
         // The channel has time left, whatever makes the answers late.
-        let has_spare = division.is_idle && self.assumed_load(&parts, &unseen) > SPARE_LOAD;
+        let is_surveyed = self.hidden.is_surveyed();
+        let has_spare =
+            division.is_idle && !is_surveyed && self.assumed_load(&parts, &unseen) > SPARE_LOAD;
         for (part, packet_s) in parts.iter().zip(division.packet_s) {
             let assumed = self.assumed(part.station);
             if let Some(known_bps) = part.sample.phy_bps {
@@ -266,7 +275,7 @@ impl AssumeRates {
                     bps = bps.max(assumed.bps * SPARE_RISE);
                 }
                 assumed.bps = bps.clamp(RANGE_BPS.0, RANGE_BPS.1);
-            } else if part.sample.backlogged {
+            } else if part.sample.backlogged && !is_surveyed {
                 // The station could take more but its frames hold one packet: the assumed rate is too
                 // low to aggregate.
                 assumed.bps = (assumed.bps * UNAGGREGATED_RISE).min(RANGE_BPS.1);
@@ -412,6 +421,7 @@ impl RateController for AssumeRates {
         self.reports.extend_from_slice(reports);
         self.set_sleepers_aside(now);
         self.note_full_rounds(now);
+        self.correct_hidden(now);
         let told = self.learn(now);
         self.adjust_unseen(now, told);
         let mut reports = core::mem::take(&mut self.reports);
@@ -426,6 +436,7 @@ impl RateController for AssumeRates {
         self.allocations
             .extend_from_slice(self.law.on_slot(now, &self.reports));
         self.dip(now);
+        self.swing(now);
         &self.allocations
     }
 
@@ -434,6 +445,7 @@ impl RateController for AssumeRates {
         self.allocations.clear();
         self.allocations.extend_from_slice(allocations);
         self.dip(now);
+        self.swing(now);
         Some(&self.allocations)
     }
 
@@ -444,6 +456,7 @@ impl RateController for AssumeRates {
     fn remove(&mut self, station: StationId) {
         self.assumed.retain(|known| known.0 != station);
         self.remainder.remove(station);
+        self.hidden.remove(station);
         self.law.remove(station);
     }
 

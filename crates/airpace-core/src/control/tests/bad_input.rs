@@ -1,7 +1,7 @@
 //! Every law against reports and configurations that make no sense.
 
-use crate::control::{Goal, Law, LawConfig};
-use crate::report::{LevelSource, SenderView, SlotReport, WaitingTime};
+use crate::control::{AssumeRates, Goal, Law, LawConfig, RateController};
+use crate::report::{Answers, LevelSource, SenderView, Sensor, SlotReport, WaitingTime};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 use proptest::prelude::*;
@@ -32,6 +32,17 @@ fn nanos() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), 0..1_000_000_000_u64, Just(u64::MAX)]
 }
 
+/// What a box has seen: transit, airtime of a bit, answers and sensor.
+fn seen() -> impl Strategy<Value = (Option<Duration>, Option<f64>, Answers, Sensor)> {
+    use Answers::{AtOnce, Often, Seldom, Tell};
+    (
+        proptest::option::of(nanos().prop_map(Duration::from_nanos)),
+        proptest::option::of(number()),
+        proptest::sample::select(vec![Tell, Often, Seldom, AtOnce]),
+        proptest::sample::select(vec![Sensor::Agent, Sensor::AckBurst, Sensor::None]),
+    )
+}
+
 fn report() -> impl Strategy<Value = SlotReport> {
     let times = (nanos(), nanos(), nanos(), any::<bool>());
     let counts = (count(), count(), count(), count(), any::<u64>());
@@ -40,9 +51,10 @@ fn report() -> impl Strategy<Value = SlotReport> {
         times,
         counts,
         number(),
-        (any::<bool>(), count(), any::<u64>()),
+        (any::<bool>(), count(), any::<u64>(), count()),
+        seen(),
     )
-        .prop_map(|(id, times, counts, sum, sender)| {
+        .prop_map(|(id, times, counts, sum, sender, seen)| {
             let (first, last, length, spanned) = times;
             SlotReport {
                 station: StationId(id),
@@ -59,16 +71,18 @@ fn report() -> impl Strategy<Value = SlotReport> {
                 lost: counts.2,
                 late: counts.3,
                 wait: Some(WaitingTime::default()),
-                transit: None,
-                airtime_bps: None,
+                transit: seen.0,
+                airtime_bps: seen.1,
+                answers: seen.2,
                 upload_bps: None,
                 source: LevelSource::SocketTimestamps,
-                sensor: crate::report::Sensor::Agent,
+                sensor: seen.3,
                 confidence: 1.0,
                 sender: SenderView {
                     backlogged: sender.0,
                     sent_packets: sender.1,
                     sent_bytes: sender.2,
+                    uplink_frames: sender.3,
                     ..SenderView::default()
                 },
             }
@@ -96,6 +110,30 @@ proptest! {
             controller.remove(StationId(0));
             let left = controller.on_slot(Time::ZERO, &[]);
             prop_assert!(left.iter().all(|a| a.station != StationId(0)));
+        }
+    }
+}
+
+proptest! {
+    /// Stations whose answers hide what has arrived, for some seconds.
+    #[test]
+    fn assumed_rates_leave_grants_finite_whatever_is_seen(
+        slots in proptest::collection::vec(proptest::collection::vec(report(), 0..8), 1..12),
+        length_ms in 1..400_u64,
+    ) {
+        let goal = Goal::papers(32.0, None);
+        let law = LawConfig::named(Law::Waterfill, goal).build();
+        let law = law.expect("its defaults are valid");
+        let mut controller = AssumeRates::new(law, Duration::from_micros(214));
+        for slot in 0..60 {
+            let mut reports = slots[slot % slots.len()].clone();
+            for report in &mut reports {
+                report.length = Duration::from_millis(length_ms);
+            }
+            for a in controller.on_slot(Time::from_millis(slot as u64 * length_ms), &reports) {
+                prop_assert!(a.rate_pps.is_finite() && a.rate_pps >= 0.0, "{a:?}");
+                prop_assert!(a.rate_bytes_per_s.is_finite(), "{a:?}");
+            }
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::control::RateController;
 use crate::control::roster::packet_airtime_s;
-use crate::report::{LevelSource, SenderView, SlotReport};
+use crate::report::{Answers, LevelSource, SenderView, SlotReport};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 
@@ -242,6 +242,7 @@ impl Plant {
             wait: None,
             transit: None,
             airtime_bps: None,
+            answers: Answers::Tell,
             upload_bps: None,
             source: LevelSource::AmpduReference,
             sensor: crate::report::Sensor::Agent,

@@ -1,5 +1,6 @@
 //! The number of downlink frames behind a number of bursts.
 
+use crate::report::Answers;
 use core::time::Duration;
 
 /// Time that an uplink frame of acknowledgements takes, seconds: AIFS, backoff, preamble, some
@@ -32,6 +33,8 @@ const HIDDEN_MUCH: f64 = 0.3;
 const EVERY_SECOND: f64 = 2.5;
 /// Others answer every tenth, as Chromium does. Frames that hold so many on average nearly all hold ten.
 const ANSWERED_LEVEL: f64 = 13.0;
+/// With so many packets per answer on average, a client answers once for all that it has read.
+const AT_ONCE_SEGMENTS: f64 = 14.0;
 /// A client that answers a frame so many times on average leaves few unanswered.
 const ANSWERS_PER_FRAME: f64 = 2.0;
 /// Fewest bursts in a second that tell an airtime although frames cannot be told apart, at first and as long as they
@@ -152,6 +155,19 @@ impl Observed {
     /// Whether much is hidden by QUIC.
     pub(super) fn is_hidden(&self) -> bool {
         self.hidden > HIDDEN_MUCH * self.eliciting
+    }
+
+    /// What the answers tell.
+    pub(super) fn answers(&self) -> Answers {
+        if !self.is_hidden() || self.bursts < FEWEST_BURSTS {
+            Answers::Tell
+        } else if self.segments <= EVERY_SECOND * self.acks {
+            Answers::Often
+        } else if self.segments < AT_ONCE_SEGMENTS * self.acks {
+            Answers::Seldom
+        } else {
+            Answers::AtOnce
+        }
     }
 
     /// IP bits per second of airtime, if packets of QUIC take `segment_s` seconds each; `None` if too few bursts

@@ -214,6 +214,7 @@ impl AckBurst {
             confidence: slot.confidence,
             transit: slot.transit,
             airtime_bps: slot.airtime_bps,
+            answers: slot.answers,
             upload_bps: slot.upload_bps,
             ..SlotReport::silent(station, slot.length)
         }

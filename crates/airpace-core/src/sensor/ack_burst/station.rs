@@ -8,6 +8,7 @@ use super::quic::{ASKS_LEAST, Unanswered};
 use super::transit::{TRANSIT_COMMON, Transits, transit_of};
 use super::uploads::{SEGMENT_BYTES, Uploads};
 use super::{DownlinkPacket, UplinkAck, UplinkQuic};
+use crate::report::Answers;
 use crate::sensor::USABLE;
 use crate::sensor::burst_gap::BurstGap;
 use crate::sensor::connections::Connections;
@@ -46,6 +47,7 @@ pub(super) struct ClosedSlot {
     pub(super) confidence: f64,
     pub(super) transit: Option<Duration>,
     pub(super) airtime_bps: Option<f64>,
+    pub(super) answers: Answers,
     pub(super) upload_bps: Option<f64>,
 }
 
@@ -397,6 +399,7 @@ impl StationBursts {
             confidence: 0.0,
             transit: None,
             airtime_bps: None,
+            answers: self.recent.answers(),
             upload_bps: self.uploads.close(),
         };
         let hidden_s = self.hidden_transits.close_per_segment_s();

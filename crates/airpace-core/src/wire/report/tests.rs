@@ -28,6 +28,7 @@ fn report() -> SlotReport {
         }),
         transit: None,
         airtime_bps: None,
+        answers: Answers::Tell,
         upload_bps: None,
         source: LevelSource::Tsft,
         sensor: crate::report::Sensor::Agent,
@@ -49,6 +50,7 @@ fn empty() -> SlotReport {
         wait: None,
         transit: None,
         airtime_bps: None,
+        answers: Answers::Tell,
         upload_bps: None,
         source: LevelSource::SocketTimestamps,
         ..report()

@@ -1,0 +1,404 @@
+//! Airtimes from how many frames there is time for.
+//!
+//! A slot of the length t holds N turns, each a frame of the access point and its answer, and the payload of what was
+//! sent, X_i bits to the station i:
+//!
+//! t = T N + Σ w_i X_i
+//!
+//! A turn without its payload takes T, and a bit w_i. So the more of the air payload takes, the fewer frames there are,
+//! and how many fewer tells how long the bits of each station take, if what is sent varies. It needs no more than counts of
+//! packets and answers, so it also holds where nothing tells which packets an answer is for.
+//!
+//! The logarithms of T and of all w_i are those for which the deviations ln((t − Σ w_i X_i)/(T N)) of the last slots, and
+//! those of the logarithms from what is known otherwise, have the least sum of squares, each over its variance
+//! (Gauss-Newton; large deviations count linearly).
+
+mod fit;
+
+use airpace_units::StationId;
+use core::time::Duration;
+use fit::{Expected, Row, fit};
+use std::collections::VecDeque;
+
+/// Frames per turn, time of a turn without payload in seconds, and the standard deviation of its logarithm: the access
+/// point often sends two frames before a station sends its answer (simulated and emulated cells of two and three stations
+/// that answer at once: 430 to 500 µs).
+pub(super) const FRAMES_PER_TURN: f64 = 1.2;
+pub(super) const TURN_S: f64 = 470e-6;
+const TURN_SPREAD: f64 = 0.12;
+/// What is kept of a slot's weight after a second.
+const KEPT_PER_S: f64 = 0.93;
+/// Slots remembered: 40 s at 100 ms.
+const REMEMBERED: usize = 400;
+/// Most of a slot's bits that may have been sent to stations that are not known any more.
+const OTHERS_MOST: f64 = 0.02;
+/// Fewest slots and turns in one that tell anything.
+const FEWEST_SLOTS: usize = 5;
+const FEWEST_TURNS: f64 = 3.0;
+/// Most stations: there are so many swings that are not correlated, and the time that a slot takes to compute grows with the
+/// square of their number.
+const MOST_STATIONS: usize = 15;
+/// Some clients answer once for all packets that they read, which shows where their frames are long. It is believed after the
+/// first number of seconds in which it shows. The second number, less the part of a second that is forgotten in each in which
+/// it does not show, is when it is not any more: after 90 s.
+const AT_ONCE_S: (f64, f64) = (0.3, 3.0);
+const FORGOTTEN: f64 = 0.03;
+/// With fewer packets per answer than this, the client does not wait for ten.
+const SELDOM: f64 = 7.5;
+/// Where answers are for fewer, frames of a single packet are among them, which need not be answered.
+const OFTEN: f64 = 2.5;
+
+/// What a slot tells of one station.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Sent {
+    pub(super) station: StationId,
+    /// Bits on the air.
+    pub(super) bits: f64,
+    pub(super) packets: f64,
+    /// Bursts of packets that came from it, answers in the main.
+    pub(super) answers: f64,
+    /// Whether its answers are for more packets each than any client waits for.
+    pub(super) at_once: bool,
+    /// Its turns, if they are known: it answers each frame, or its agent has counted them.
+    pub(super) turns: Option<f64>,
+    /// Airtime of a bit as known otherwise, seconds, and the standard deviation of its logarithm.
+    pub(super) bit_s: f64,
+    pub(super) spread: f64,
+}
+
+/// The airtime of a bit of one station.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct BitAirtime {
+    pub(super) seconds: f64,
+    /// Standard deviation of its logarithm.
+    pub(super) spread: f64,
+}
+
+/// The slots of the last seconds, and what they tell.
+#[derive(Clone, Debug)]
+pub(super) struct TimeBudget {
+    slots: VecDeque<Slot>,
+    /// For how many seconds each station's client has shown that it answers once for all packets that it reads.
+    at_once: Vec<(StationId, f64)>,
+    turn_ln: f64,
+    /// Logarithms of the airtimes of a bit, seconds, and their standard deviations.
+    airtimes: Vec<(StationId, f64, f64)>,
+}
+
+#[derive(Clone, Debug)]
+struct Slot {
+    seconds: f64,
+    turns: f64,
+    weight: f64,
+    /// Bits on the air to each station.
+    bits: Vec<(StationId, f64)>,
+}
+
+impl Default for TimeBudget {
+    fn default() -> Self {
+        Self {
+            slots: VecDeque::new(),
+            at_once: Vec::new(),
+            turn_ln: TURN_S.ln(),
+            airtimes: Vec::new(),
+        }
+    }
+}
+
+impl TimeBudget {
+    /// Adds a slot of so many `turns` in which packets waited.
+    pub(super) fn add(&mut self, length: Duration, turns: f64, sent: &[Sent]) {
+        let kept = KEPT_PER_S.powf(length.as_secs_f64());
+        for slot in &mut self.slots {
+            slot.weight *= kept;
+        }
+        if self.slots.len() == REMEMBERED {
+            self.slots.pop_front();
+        }
+        self.slots.push_back(Slot {
+            seconds: length.as_secs_f64(),
+            turns,
+            weight: 1.0,
+            bits: sent.iter().map(|of| (of.station, of.bits)).collect(),
+        });
+    }
+
+    /// Turns in a slot; `None` unless a client is known to answer once for all that it reads. A station whose answers do not
+    /// tell has as many turns as the others, if it has so many packets.
+    pub(super) fn turns(&self, sent: &[Sent]) -> Option<f64> {
+        if sent.len() > MOST_STATIONS {
+            return None;
+        }
+        let counts = |of: &&Sent| {
+            let is_answered = of.packets < SELDOM * of.answers || self.answers_at_once(of.station);
+            let is_long = of.answers > 0.0 && of.packets >= OFTEN * of.answers;
+            of.turns.is_some() || is_answered && is_long
+        };
+        let own = |of: &Sent| of.turns.unwrap_or(of.answers);
+        let tells = |of: &Sent| of.answers > 0.0 && self.answers_at_once(of.station);
+        let (mut all, mut stations, mut is_told) = (0.0, 0.0, false);
+        for of in sent.iter().filter(counts) {
+            all += own(of);
+            stations += 1.0;
+            is_told |= tells(of);
+        }
+        if !is_told {
+            return None;
+        }
+        let round = all / stations;
+        for of in sent.iter().filter(|of| !counts(of)) {
+            let most = of.packets.min(round);
+            // Frames of one packet may be answered two at a time.
+            let is_often = of.packets < OFTEN * of.answers;
+            all += if is_often {
+                (of.answers.min(most) * most).sqrt()
+            } else {
+                most
+            };
+        }
+        (all >= FEWEST_TURNS).then_some(all)
+    }
+
+    /// Whether the client has lately answered once for all packets that it had read.
+    fn answers_at_once(&self, station: StationId) -> bool {
+        let mut shown = self.at_once.iter();
+        shown.any(|known| known.0 == station && known.1 >= AT_ONCE_S.0)
+    }
+
+    /// Notes which clients do.
+    pub(super) fn note_clients(&mut self, length: Duration, sent: &[Sent]) {
+        let seconds = length.as_secs_f64();
+        for of in sent {
+            let at = self.at_once.iter().position(|known| known.0 == of.station);
+            let at = at.unwrap_or_else(|| {
+                self.at_once.push((of.station, 0.0));
+                self.at_once.len() - 1
+            });
+            let shown_s = &mut self.at_once[at].1;
+            let longer_s = *shown_s + seconds;
+            *shown_s = match of.at_once {
+                true if longer_s >= AT_ONCE_S.0 => AT_ONCE_S.1,
+                true => longer_s,
+                false => (*shown_s - FORGOTTEN * seconds).max(0.0),
+            };
+        }
+    }
+
+    /// Forgets a station.
+    pub(super) fn remove(&mut self, station: StationId) {
+        self.at_once.retain(|known| known.0 != station);
+        self.airtimes.retain(|known| known.0 != station);
+        self.slots
+            .retain(|slot| slot.bits.iter().all(|of| of.0 != station));
+    }
+
+    /// What the last slots tell of a station.
+    pub(super) fn airtime(&self, station: StationId) -> Option<BitAirtime> {
+        let known = self.airtimes.iter().find(|known| known.0 == station)?;
+        Some(BitAirtime {
+            seconds: known.1.exp(),
+            spread: known.2,
+        })
+    }
+
+    /// The airtimes of a bit of the other stations, seconds.
+    pub(super) fn others(&self, station: StationId) -> impl Iterator<Item = f64> {
+        let others = self.airtimes.iter().filter(move |known| known.0 != station);
+        others.map(|known| known.1.exp())
+    }
+
+    /// Finds the airtimes of the stations of a slot.
+    pub(super) fn solve(&mut self, sent: &[Sent]) {
+        if self.slots.len() < FEWEST_SLOTS || sent.len() > MOST_STATIONS {
+            self.airtimes.clear();
+            return;
+        }
+        let mut expected = vec![Expected {
+            ln: TURN_S.ln(),
+            spread: TURN_SPREAD,
+        }];
+        expected.extend(sent.iter().map(|of| Expected {
+            ln: of.bit_s.ln(),
+            spread: of.spread,
+        }));
+        let mut at = vec![self.turn_ln];
+        at.extend(sent.iter().map(|of| {
+            let known = self.airtimes.iter().find(|known| known.0 == of.station);
+            known.map_or(of.bit_s.ln(), |known| known.1)
+        }));
+        let rows = self.slots.iter().filter(|slot| slot.is_of(sent));
+        let rows: Vec<Row> = rows.map(|slot| slot.row(sent)).collect();
+        self.airtimes.clear();
+        let Some(found) = fit(&rows, &expected, at) else {
+            return;
+        };
+        self.turn_ln = found[0].ln;
+        let airtimes = sent.iter().zip(&found[1..]);
+        self.airtimes
+            .extend(airtimes.map(|(of, found)| (of.station, found.ln, found.spread)));
+    }
+}
+
+impl Slot {
+    /// Whether hardly anything was sent to stations that are not among these, so that they explain its turns.
+    fn is_of(&self, sent: &[Sent]) -> bool {
+        let is_other = |of: &&(StationId, f64)| sent.iter().all(|sent| sent.station != of.0);
+        let others: f64 = self.bits.iter().filter(is_other).map(|of| of.1).sum();
+        let all: f64 = self.bits.iter().map(|of| of.1).sum();
+        others <= OTHERS_MOST * all
+    }
+
+    fn row(&self, sent: &[Sent]) -> Row {
+        let bits = |of: &Sent| {
+            let own = self.bits.iter().find(|known| known.0 == of.station);
+            own.map_or(0.0, |known| known.1 / self.seconds)
+        };
+        Row::new(
+            self.turns,
+            self.seconds,
+            self.weight,
+            sent.iter().map(bits).collect(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SLOT: Duration = Duration::from_millis(100);
+    /// Airtimes of a bit at MCS 9, 4 and 1 of 802.11ac at 80 MHz.
+    const BPS: [f64; 3] = [390e6, 175.5e6, 58.5e6];
+
+    fn sent(station: u32, bits: f64, told_bps: f64) -> Sent {
+        Sent {
+            station: StationId(station),
+            bits,
+            packets: bits / 12_000.0,
+            answers: 0.0,
+            at_once: true,
+            turns: None,
+            bit_s: 1.0 / told_bps,
+            spread: 0.7,
+        }
+    }
+
+    /// Slots in which the stations take a fifth of the time each, swung by `swing`, while all seem to have 150 Mbit/s.
+    fn found(slots: usize, swing: f64) -> Vec<BitAirtime> {
+        let mut budget = TimeBudget::default();
+        for slot in 0..slots {
+            let sent: Vec<Sent> = (0..3)
+                .map(|station| {
+                    let sign = if slot >> station & 1 == 0 { 1.0 } else { -1.0 };
+                    let bits = 0.02 * BPS[station] * (1.0 + swing * sign);
+                    sent(station as u32, bits, 150e6)
+                })
+                .collect();
+            let payload_s: f64 = sent.iter().zip(BPS).map(|(of, bps)| of.bits / bps).sum();
+            let turns = (0.1 - payload_s) / TURN_S;
+            budget.add(SLOT, turns, &sent);
+            budget.solve(&sent);
+        }
+        (0..3)
+            .filter_map(|station| budget.airtime(StationId(station)))
+            .collect()
+    }
+
+    #[test]
+    fn rates_that_vary_tell_the_airtime_of_each() {
+        let found = found(80, 0.3);
+        for (airtime, bps) in found.iter().zip(BPS) {
+            let error = (airtime.seconds * bps).ln();
+            assert!(error.abs() < 0.1, "{} {bps}", 1.0 / airtime.seconds);
+            assert!(airtime.spread < 0.12, "{}", airtime.spread);
+        }
+    }
+
+    #[test]
+    fn rates_that_do_not_vary_tell_what_all_take_together() {
+        let found = found(80, 0.0);
+        assert!(found.iter().all(|airtime| airtime.spread > 0.3));
+        let payload: f64 = found
+            .iter()
+            .zip(BPS)
+            .map(|(of, bps)| 0.02 * bps * of.seconds)
+            .sum();
+        assert!((payload / 0.06 - 1.0).abs() < 0.1, "{payload}");
+    }
+
+    #[test]
+    fn a_station_that_stops_leaves_the_airtimes_of_the_others_as_they_are() {
+        let mut budget = TimeBudget::default();
+        for slot in 0..120 {
+            let stations = if slot < 80 { 3 } else { 2 };
+            let sent: Vec<Sent> = (0..stations)
+                .map(|station| {
+                    let sign = if slot >> station & 1 == 0 { 1.0 } else { -1.0 };
+                    let bits = 0.02 * BPS[station] * (1.0 + 0.3 * sign);
+                    sent(station as u32, bits, 150e6)
+                })
+                .collect();
+            let payload_s: f64 = sent.iter().zip(BPS).map(|(of, bps)| of.bits / bps).sum();
+            budget.add(SLOT, (0.1 - payload_s) / TURN_S, &sent);
+            budget.solve(&sent);
+        }
+        for (station, bps) in BPS[..2].iter().enumerate() {
+            let airtime = budget.airtime(StationId(station as u32)).unwrap();
+            assert!((airtime.seconds * bps).ln().abs() < 0.15, "{airtime:?}");
+        }
+    }
+
+    #[test]
+    fn few_slots_and_many_stations_tell_nothing() {
+        assert!(found(FEWEST_SLOTS - 1, 0.3).is_empty());
+        let mut budget = TimeBudget::default();
+        let many: Vec<Sent> = (0..=MOST_STATIONS as u32)
+            .map(|station| sent(station, 1e5, 1e8))
+            .collect();
+        for _ in 0..2 * FEWEST_SLOTS {
+            budget.add(SLOT, 50.0, &many);
+        }
+        budget.solve(&many);
+        assert_eq!(budget.airtime(StationId(0)), None);
+    }
+
+    #[test]
+    fn turns_are_counted_by_stations_that_answer_each_frame() {
+        let mut budget = TimeBudget::default();
+        let [fast, slow, other] = [(0, 40), (1, 8), (2, 6)].map(|(station, packets)| Sent {
+            packets: f64::from(packets * 10),
+            answers: 10.0,
+            ..sent(station, 1e6, 1e8)
+        });
+        // Nobody is known to answer once for all that it reads.
+        let seldom = Sent {
+            at_once: false,
+            ..slow
+        };
+        assert_eq!(budget.turns(&[fast, slow]), None);
+        for _ in 0..3 {
+            budget.note_clients(SLOT, &[fast, seldom]);
+        }
+        // The second may answer every tenth packet, and has as many turns as the first.
+        assert_eq!(budget.turns(&[fast, seldom]), Some(20.0));
+        let few = Sent {
+            packets: 4.0,
+            answers: 0.0,
+            ..seldom
+        };
+        assert_eq!(budget.turns(&[fast, few]), Some(14.0));
+        let often = Sent {
+            packets: 10.0,
+            answers: 4.9,
+            ..seldom
+        };
+        assert!((budget.turns(&[fast, often]).unwrap() - 17.0).abs() < 1e-9);
+        let known = Sent {
+            turns: Some(12.0),
+            ..other
+        };
+        assert_eq!(budget.turns(&[fast, known]), Some(22.0));
+        budget.remove(StationId(0));
+        assert_eq!(budget.turns(&[fast, seldom]), None);
+    }
+}

@@ -1,0 +1,227 @@
+//! Swings of the rates of stations whose answers hide what has arrived.
+//!
+//! How many frames there is time for tells the airtimes of the stations only as far as what they are sent varies
+//! (`budget`), and in a steady cell it does not. So their rates swing by a part of themselves, each station's by a Walsh
+//! function of its own. If the airtimes are right already, all together take as much of the air as before.
+//!
+//! Near a full channel, the queues at the access point change the number of frames by more than the swings do. So while an
+//! airtime is hardly known, such as that of a new station, there is a *survey*: for a few seconds, all of them are sent little more
+//! than half and swing by more. It begins to count when the access point's queue has drained.
+
+use super::budget::TURN_S;
+use airpace_units::Time;
+use core::time::Duration;
+
+/// Rates swing by this part of themselves at the most, and by this multiple of the standard deviation of the logarithm of
+/// the airtime that is known least: a queue that empties in one half and grows in the other costs goodput. With 0.2 and
+/// halves of 200 ms, MCS 4 beside MCS 1 had 0.81 of its share (simulated).
+const SWING_MOST: f64 = 0.2;
+const SWING_OVER_SPREAD: f64 = 2.0;
+/// Time for which a rate swings one way.
+const HALF_SWING: Duration = Duration::from_millis(100);
+/// Swing in a survey, in which the mean rate is this part of the usual one.
+const SURVEY_SWING: f64 = 0.7;
+const SURVEY_PART: f64 = 0.55;
+/// Standard deviation of the logarithm of an airtime that is worth a survey, and one that ends it.
+const SURVEY_SPREADS: (f64, f64) = (0.2, 0.12);
+/// Longest survey.
+const SURVEY_MOST: Duration = Duration::from_millis(4_000);
+/// Least and largest time from one survey to the next. It doubles after each that did not tell enough.
+const APART: (Duration, Duration) = (Duration::from_secs(4), Duration::from_secs(64));
+/// The access point's queue has drained when turns without payload take this part of the time, or after so long.
+const DRAINED_SHARE: f64 = 0.35;
+const DRAIN_MOST: Duration = Duration::from_millis(2_000);
+/// Time after a survey in which queues fill because all rates have risen.
+const RECOVERY: Duration = Duration::from_millis(600);
+/// Answers that have counted turns within this time do so still.
+const COUNTS: Duration = Duration::from_secs(1);
+
+/// Whether rates swing, and how far.
+#[derive(Clone, Debug)]
+pub(super) struct Swings {
+    /// When answers last told the number of turns.
+    counted: Option<Time>,
+    survey: Option<Survey>,
+    /// When the last survey has ended, and the time from it to the next at the least.
+    ended: Option<Time>,
+    apart: Duration,
+    /// How far rates swing without a survey.
+    swing: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Survey {
+    begun: Time,
+    has_drained: bool,
+}
+
+impl Default for Swings {
+    fn default() -> Self {
+        Self {
+            counted: None,
+            survey: None,
+            ended: None,
+            apart: APART.0,
+            swing: SWING_MOST,
+        }
+    }
+}
+
+impl Swings {
+    /// A slot has ended that had so many `turns`, if answers tell. Returns whether it tells airtimes: not before the first
+    /// survey, and not while the access point's queue drains or fills.
+    pub(super) fn on_slot(&mut self, now: Time, length: Duration, turns: Option<f64>) -> bool {
+        let is_stale = |of: &Survey| now.saturating_since(of.begun) > SURVEY_MOST + COUNTS;
+        if self.survey.as_ref().is_some_and(is_stale) {
+            (self.survey, self.ended) = (None, Some(now));
+        }
+        let Some(turns) = turns else { return false };
+        self.counted = Some(now);
+        match &mut self.survey {
+            Some(survey) if !survey.has_drained => {
+                let share = TURN_S * turns / length.as_secs_f64();
+                let lasted = now.saturating_since(survey.begun);
+                survey.has_drained = share >= DRAINED_SHARE || lasted >= DRAIN_MOST;
+                false
+            }
+            Some(_) => true,
+            None => self
+                .ended
+                .is_some_and(|at| now.saturating_since(at) > RECOVERY),
+        }
+    }
+
+    /// Whether answers tell the number of turns, so that swings are of use.
+    pub(super) fn are_useful(&self, now: Time) -> bool {
+        self.counted
+            .is_some_and(|at| now.saturating_since(at) < COUNTS)
+    }
+
+    pub(super) const fn is_survey(&self) -> bool {
+        self.survey.is_some()
+    }
+
+    /// Begins or ends a survey. `spread` is the standard deviation of the logarithm of the airtime that is known least.
+    pub(super) fn decide(&mut self, now: Time, spread: f64) {
+        let (begins, ends) = SURVEY_SPREADS;
+        self.swing = (SWING_OVER_SPREAD * spread).min(SWING_MOST);
+        if let Some(survey) = self.survey {
+            if spread < ends || now.saturating_since(survey.begun) >= SURVEY_MOST {
+                let doubled = (self.apart * 2).min(APART.1);
+                self.apart = if spread < begins { APART.0 } else { doubled };
+                (self.survey, self.ended) = (None, Some(now));
+            }
+        } else if spread > begins
+            && self
+                .ended
+                .is_none_or(|at| now.saturating_since(at) >= self.apart)
+        {
+            self.survey = Some(Survey {
+                begun: now,
+                has_drained: false,
+            });
+        }
+    }
+
+    /// The direction in which the rate of the station with this number swings, 1 or -1.
+    pub(super) fn sign(now: Time, number: usize) -> f64 {
+        // There are fewer than 2^64 stations and half swings.
+        walsh(number as u64, now.as_nanos() / HALF_SWING.as_nanos() as u64)
+    }
+
+    /// The factor on a rate that swings towards `sign`, where the mean sign of all, weighted by airtime, is `mean`.
+    pub(super) fn factor(&self, sign: f64, mean: f64) -> f64 {
+        if self.survey.is_some() {
+            SURVEY_PART * (1.0 + SURVEY_SWING * sign)
+        } else {
+            1.0 + self.swing * (sign - mean)
+        }
+    }
+}
+
+/// The sign at the step `at` of a Walsh function of sixteen steps, no two of which are correlated. After sixteen steps each
+/// station takes the next function: what is sent arrives a little later, which makes fast ones seem weak.
+fn walsh(number: u64, at: u64) -> f64 {
+    let order = 1 + (number + at / 16) % 15;
+    if (order & at & 15).count_ones().is_multiple_of(2) {
+        1.0
+    } else {
+        -1.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SLOT: Duration = Duration::from_millis(100);
+
+    fn at(ms: u64) -> Time {
+        Time::from_millis(ms)
+    }
+
+    #[test]
+    fn walsh_functions_are_not_correlated_and_have_no_mean() {
+        for begin in [0, 16, 160] {
+            for one in 0..15 {
+                let mean: f64 = (begin..begin + 16).map(|at| walsh(one, at)).sum();
+                assert_eq!(mean, 0.0);
+                for other in 0..one {
+                    let product = |at| walsh(one, at) * walsh(other, at);
+                    assert_eq!((begin..begin + 16).map(product).sum::<f64>(), 0.0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_survey_counts_from_when_the_queue_has_drained() {
+        let mut swings = Swings::default();
+        assert!(!swings.on_slot(at(0), SLOT, Some(30.0)) && swings.are_useful(at(900)));
+        swings.decide(at(0), 1.0);
+        assert!((swings.factor(1.0, 0.0) - 0.55 * 1.7).abs() < 1e-9);
+        assert!(!swings.on_slot(at(100), SLOT, Some(30.0)));
+        assert!(!swings.on_slot(at(200), SLOT, Some(90.0)));
+        assert!(swings.on_slot(at(300), SLOT, Some(30.0)));
+        assert!(!swings.on_slot(at(400), SLOT, None));
+        // Enough is known: the rates swing by little, and slots still tell.
+        swings.decide(at(500), 0.1);
+        assert!((swings.factor(1.0, 0.0) - 1.2).abs() < 1e-9);
+        assert!(!swings.on_slot(at(600), SLOT, Some(30.0)));
+        assert!(swings.on_slot(at(1_200), SLOT, Some(30.0)));
+        assert!(!swings.are_useful(at(2_300)));
+    }
+
+    #[test]
+    fn surveys_that_do_not_tell_enough_become_rare() {
+        let mut swings = Swings::default();
+        let mut begun = Vec::new();
+        for ms in (0..60_000).step_by(100) {
+            let before = swings.survey.is_some();
+            swings.decide(at(ms), 0.5);
+            if !before && swings.survey.is_some() {
+                begun.push(ms / 1000);
+            }
+        }
+        assert_eq!(begun, [0, 12, 32]);
+    }
+
+    #[test]
+    fn swings_take_as_much_air_as_before() {
+        let swings = Swings::default();
+        let loads = [0.3, 0.1, 0.25];
+        let signs = [1.0, -1.0, 1.0];
+        let all: f64 = loads.iter().sum();
+        let mean = loads
+            .iter()
+            .zip(signs)
+            .map(|(load, sign)| load * sign)
+            .sum::<f64>()
+            / all;
+        let swung = loads
+            .iter()
+            .zip(signs)
+            .map(|(load, sign)| load * swings.factor(sign, mean));
+        assert!((swung.sum::<f64>() - all).abs() < 1e-9);
+    }
+}
