@@ -1,9 +1,12 @@
 //! Checks reports and converts them to the quantities that laws use.
 
+use super::roster::packet_airtime_s;
 use crate::report::claims::{LEVEL_MAX, PHY_RANGE_BPS};
 use crate::report::{LevelSource, Sensor, SlotReport};
 use airpace_units::Time;
 
+/// IP bytes of a packet if nothing tells its size.
+pub(super) const DEFAULT_BYTES: f64 = 1500.0;
 /// Bytes of acknowledgements per byte sent, at the most: a segment of 1448 bytes is answered with 66
 /// bytes, usually every other one.
 const ACKNOWLEDGEMENTS: f64 = 0.1;
@@ -153,6 +156,11 @@ impl Sample {
     /// Whether most packets to the station have waited for the sender's pacer, or some still do.
     pub(super) fn has_waited(&self) -> bool {
         self.backlogged || self.sent_pps.is_some_and(|sent| self.held_pps > 0.5 * sent)
+    }
+
+    /// Bits of the slot's mean packet on the air, that is, its airtime in seconds at 1 bit/s.
+    pub(super) fn packet_bits(&self) -> f64 {
+        packet_airtime_s(self.packet_bytes.unwrap_or(DEFAULT_BYTES), 1.0)
     }
 
     /// Whether packets were sent to the station, and nothing has told their frames apart.

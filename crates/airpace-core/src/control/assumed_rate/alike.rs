@@ -10,6 +10,16 @@
 /// standard deviation of the error (captures of the emulated access point: 0.1).
 pub(super) const WIDTH: f64 = 0.15;
 
+/// Airtimes whose error is known cannot be told apart within this multiple of it, as logarithms; the width is kept within
+/// these limits.
+const OVER_ERROR: f64 = 1.5;
+const WIDTHS: (f64, f64) = (0.15, 0.3);
+
+/// The width within which airtimes cannot be told apart if the standard deviation of the logarithm is `error`.
+pub(super) fn width_of(error: f64) -> f64 {
+    (OVER_ERROR * error).clamp(WIDTHS.0, WIDTHS.1)
+}
+
 /// The airtime per bit of a station by transits, `own_s`, drawn towards those of `others_s`, in
 /// seconds; all positive.
 pub(super) fn drawn_together(own_s: f64, others_s: impl Iterator<Item = f64>, width: f64) -> f64 {

@@ -38,9 +38,9 @@ const FEWEST_TURNS: f64 = 3.0;
 /// Most stations: there are so many swings that are not correlated, and the time that a slot takes to compute grows with the
 /// square of their number.
 const MOST_STATIONS: usize = 15;
-/// Some clients answer once for all packets that they read, which shows where their frames are long. It is believed after the
-/// first number of seconds in which it shows. The second number, less the part of a second that is forgotten in each in which
-/// it does not show, is when it is not any more: after 90 s.
+/// Some clients answer once for all packets that they read, which shows where their frames are long. It is believed once it
+/// has shown for the first number of seconds, and then as if it had shown for the second. Of these, [`FORGOTTEN`] is lost in
+/// each second in which it does not show, so that it is believed for 90 s.
 const AT_ONCE_S: (f64, f64) = (0.3, 3.0);
 const FORGOTTEN: f64 = 0.03;
 /// With fewer packets per answer than this, the client does not wait for ten.

@@ -1,15 +1,13 @@
 //! Stations whose answers hide what has arrived, such as QUIC clients that answer seldom: what their transits tell of the
 //! airtime of a bit is a guess, which the number of frames that there is time for corrects.
 
-use super::super::roster::packet_airtime_s;
-use super::super::sample::Sample;
-use super::alike::drawn_together;
+use super::super::sample::{DEFAULT_BYTES, Sample};
+use super::alike::{drawn_together, width_of};
 use super::budget::{BitAirtime, FRAMES_PER_TURN, Sent, TimeBudget};
-use super::round::DEFAULT_BYTES;
 use super::swing::Swings;
 use super::{AssumeRates, UPLOAD_BYTES_PER_S};
 use crate::report::{Answers, SlotReport};
-use crate::sensor::ack_burst::TRANSIT_COMMON;
+use crate::sensor::ack_burst::{SegmentTransit, transit_of};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 
@@ -21,13 +19,11 @@ const HIDDEN_SPREAD: f64 = 0.7;
 const UNSEEN_SPREAD: f64 = 1.0;
 /// Airtimes with a larger spread are not used where transits tell none.
 const USED_SPREAD: f64 = 0.3;
-/// Airtimes cannot be told apart within this multiple of their spread, as logarithms; the width is kept within these limits.
-const ALIKE_OVER_SPREAD: f64 = 1.5;
-const ALIKE_WIDTH: (f64, f64) = (0.15, 0.3);
 /// Answers that were seldom within this time are so still. Where frames hold two or three packets, they seem to be for
 /// every second.
 const REMEMBERED: Duration = Duration::from_secs(10);
-/// Fewest stations whose answers are seldom for which airtimes are corrected: of one, waits tell what it may be sent, or the rounds of the others.
+/// Fewest stations whose answers are seldom for which airtimes are corrected: of one, waits tell what it may be sent, or the
+/// rounds of the others.
 const FEWEST: usize = 2;
 
 /// What is known of such stations.
@@ -75,11 +71,9 @@ impl Hidden {
     /// The airtime of a bit to a station. Those of two stations that cannot be told apart are drawn together.
     fn airtime(&self, station: StationId) -> Option<BitAirtime> {
         let own = self.budget.airtime(station)?;
-        let width = ALIKE_OVER_SPREAD * own.spread;
-        let width = width.clamp(ALIKE_WIDTH.0, ALIKE_WIDTH.1);
         let others = self.budget.others(station);
         Some(BitAirtime {
-            seconds: drawn_together(own.seconds, others, width),
+            seconds: drawn_together(own.seconds, others, width_of(own.spread)),
             ..own
         })
     }
@@ -96,17 +90,16 @@ impl AssumeRates {
             };
             return;
         }
-        let samples = || self.reports.iter().filter_map(Sample::read);
-        let length_s = samples().filter(|sample| sample.is_passive);
-        let length_s = length_s.map(|sample| sample.length_s).fold(0.0, f64::max);
+        let samples: Vec<Sample> = self.reports.iter().filter_map(Sample::read).collect();
+        let passive = samples.iter().filter(|sample| sample.is_passive);
+        let length_s = passive.map(|sample| sample.length_s).fold(0.0, f64::max);
         let length = Duration::try_from_secs_f64(length_s).unwrap_or_default();
         if length.is_zero() {
             return;
         }
+        let has_waited = samples.iter().any(Sample::has_waited);
+        let uploads: f64 = samples.iter().map(|sample| sample.upload_bytes_per_s).sum();
         let sent = self.sent(length_s);
-        let samples = || self.reports.iter().filter_map(Sample::read);
-        let has_waited = samples().any(|sample| sample.has_waited());
-        let uploads: f64 = samples().map(|sample| sample.upload_bytes_per_s).sum();
         self.hidden.budget.note_clients(length, &sent);
         // Without packets that wait, the channel is idle at times, and how long uploads take is not known.
         let turns = self.hidden.budget.turns(&sent);
@@ -157,7 +150,7 @@ impl AssumeRates {
             let is_counted = is_seen && report.answers == Answers::Tell;
             sent.push(Sent {
                 station: report.station,
-                bits: packets * packet_bits(&sample),
+                bits: packets * sample.packet_bits(),
                 packets,
                 answers,
                 at_once: report.answers == Answers::AtOnce,
@@ -219,28 +212,20 @@ impl AssumeRates {
 fn correct(report: &mut SlotReport, airtime: BitAirtime, packet_bits: f64) {
     let packet_s = packet_bits * airtime.seconds;
     if let Some((level, _)) = report.level().zip(report.transit) {
-        if let Ok(payload) = Duration::try_from_secs_f64(packet_s * level) {
-            report.transit = Some(TRANSIT_COMMON.saturating_add(payload));
-        }
+        report.transit = transit_of(packet_s, level).or(report.transit);
     } else if report.frames == 0 && (report.airtime_bps.is_some() || airtime.spread < USED_SPREAD) {
         let ip_bits = 8.0 * report.sender.sent_bytes as f64 / f64::from(report.sender.sent_packets);
         report.airtime_bps = Some(ip_bits / packet_s);
     }
 }
 
-/// Bits of the slot's mean packet on the air.
-fn packet_bits(sample: &Sample) -> f64 {
-    packet_airtime_s(sample.packet_bytes.unwrap_or(DEFAULT_BYTES), 1.0)
-}
-
 /// The airtime of a bit on the air that the slot's transits tell, seconds.
 fn told_bit_s(report: &SlotReport, sample: &Sample) -> Option<f64> {
-    let of_frames = report.level().zip(report.transit).map(|(level, transit)| {
-        transit.saturating_sub(TRANSIT_COMMON).as_secs_f64() / (level * packet_bits(sample))
-    });
+    let of_frames =
+        SegmentTransit::of(report).map(|transit| transit.per_segment_s() / sample.packet_bits());
     let of_packet = || {
         let ip_bits = 8.0 * sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
-        Some(ip_bits / (sample.airtime_bps? * packet_bits(sample)))
+        Some(ip_bits / (sample.airtime_bps? * sample.packet_bits()))
     };
     of_frames
         .or_else(of_packet)

@@ -1,7 +1,6 @@
 //! Divides the payload of a round among the stations that share it.
 
 use super::super::WaterfillConfig;
-use super::super::roster::packet_airtime_s;
 use super::super::sample::{Sample, lost_with_frames};
 use super::super::waterfill::UPLINK_MOST;
 use super::RANGE_BPS;
@@ -11,8 +10,6 @@ use crate::report::SlotReport;
 use crate::sensor::ack_burst::TRANSIT_COMMON;
 use airpace_units::StationId;
 
-/// IP bytes of a packet if nothing tells its size.
-pub(super) const DEFAULT_BYTES: f64 = 1500.0;
 /// From this level on, the time between frames is the round rather than the time between packets.
 const AGGREGATED_LEVEL: f64 = 1.2;
 /// What a transit holds besides the frame's payload, at the least: preamble, SIFS and block ack of
@@ -195,7 +192,7 @@ impl RoundPart {
 
     /// Bits of a packet on the air, that is, its airtime in seconds at 1 bit/s.
     pub(super) fn bits(&self) -> f64 {
-        packet_airtime_s(self.sample.packet_bytes.unwrap_or(DEFAULT_BYTES), 1.0)
+        self.sample.packet_bits()
     }
 
     /// Airtime per bit of payload at the PHY rate that is known, seconds; `None` if it is unknown. Frames

@@ -6,7 +6,7 @@
 
 mod introduce;
 
-use super::alike::drawn_together;
+use super::alike::{drawn_together, width_of};
 use super::candidates::Candidates;
 use super::dip::{BROKEN_OFF, least_rate_part};
 use super::introduction::Introduction;
@@ -54,10 +54,6 @@ const ERROR_FIRST: f64 = 1.0;
 const ERROR_KNOWN: f64 = 0.25;
 /// Growth of the error's square per second: PHY rates change.
 const DRIFT_PER_S: f64 = 0.0005;
-/// Airtimes cannot be told apart within this multiple of their error, and within a width of at least and at
-/// most so much, as logarithms.
-const ALIKE_OVER_ERROR: f64 = 1.5;
-const ALIKE_WIDTH: (f64, f64) = (0.15, 0.3);
 /// Largest change of an airtime by one dip, and by one in which nothing has gone, as factors.
 const CHANGE_MOST: f64 = 4.0;
 const UNFALLEN_CHANGE_MOST: f64 = 2.0;
@@ -147,8 +143,7 @@ impl SoloDips {
             return 1.0;
         };
         let others = self.known.iter().filter(|known| known.0 != station);
-        let width = ALIKE_OVER_ERROR * own.1.variance.sqrt();
-        let width = width.clamp(ALIKE_WIDTH.0, ALIKE_WIDTH.1);
+        let width = width_of(own.1.variance.sqrt());
         drawn_together(own.1.weight, others.map(|known| known.1.weight), width)
     }
 

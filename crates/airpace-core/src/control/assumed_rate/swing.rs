@@ -5,8 +5,9 @@
 //! function of its own. If the airtimes are right already, all together take as much of the air as before.
 //!
 //! Near a full channel, the queues at the access point change the number of frames by more than the swings do. So while an
-//! airtime is hardly known, such as that of a new station, there is a *survey*: for a few seconds, all of them are sent little more
-//! than half and swing by more. It begins to count when the access point's queue has drained.
+//! airtime is hardly known, such as that of a new station, there is a *survey*: for a few seconds, all stations for which
+//! packets wait are sent little more than half, and their rates swing by more. Its slots count once the access point's queue
+//! has drained.
 
 use super::budget::TURN_S;
 use airpace_units::Time;
@@ -139,8 +140,9 @@ impl Swings {
     }
 }
 
-/// The sign at the step `at` of a Walsh function of sixteen steps, no two of which are correlated. After sixteen steps each
-/// station takes the next function: what is sent arrives a little later, which makes fast ones seem weak.
+/// The sign at the step `at` of a Walsh function of sixteen steps, no two of which are correlated. Packets arrive a little
+/// later than they are sent, so that a function that alternates fast seems to swing by less than it does. To share that
+/// error, each station takes the next function after sixteen steps.
 fn walsh(number: u64, at: u64) -> f64 {
     let order = 1 + (number + at / 16) % 15;
     if (order & at & 15).count_ones().is_multiple_of(2) {

@@ -1,10 +1,10 @@
 //! Stations whose frames no sensor sees although packets are sent to them.
 
 use super::super::roster::packet_airtime_s;
-use super::super::sample::{Sample, Wait};
+use super::super::sample::{DEFAULT_BYTES, Sample, Wait};
 use super::median::medians;
 use super::remainder::Told;
-use super::round::{self, DEFAULT_BYTES, FrameMeans, Others, RoundPart, UnseenPart};
+use super::round::{self, FrameMeans, Others, RoundPart, UnseenPart};
 use super::waits::{self, IDLE_RISE, LONG_WAIT_S, WAITING_FALL, Waiting};
 use super::{AssumeRates, Assumed, RANGE_BPS};
 use airpace_units::{StationId, Time};
@@ -123,7 +123,7 @@ impl AssumeRates {
                 weight: self.remainder.weight(station),
                 pps: sample.sent_pps.unwrap_or(0.0),
                 packet_s: packet_airtime_s(packet_bytes, bps),
-                bits: packet_airtime_s(packet_bytes, 1.0),
+                bits: sample.packet_bits(),
                 uplink_per_s: sample.uplink_frames_per_s,
             });
         }

@@ -31,7 +31,7 @@ use core::time::Duration;
 use station::StationBursts;
 use std::collections::BTreeMap;
 pub use transit::SegmentTransit;
-pub(crate) use transit::TRANSIT_COMMON;
+pub(crate) use transit::{TRANSIT_COMMON, transit_of};
 use turns::Turns;
 
 /// A connection, whatever its direction: a hash of addresses and ports, in an order that does not

@@ -60,6 +60,11 @@ impl SegmentTransit {
         })
     }
 
+    /// Seconds per segment beyond [`TRANSIT_COMMON`].
+    pub(crate) const fn per_segment_s(self) -> f64 {
+        self.per_segment_s
+    }
+
     /// The transit of a frame of `level` packets.
     #[must_use]
     pub fn of_frame(self, level: f64) -> Duration {
@@ -231,7 +236,7 @@ fn bin_of(per_segment_s: f64) -> usize {
 }
 
 /// The transit of a frame of `segments` segments that take `segment_s` seconds each.
-pub(super) fn transit_of(segment_s: f64, segments: f64) -> Option<Duration> {
+pub(crate) fn transit_of(segment_s: f64, segments: f64) -> Option<Duration> {
     let beyond = Duration::try_from_secs_f64(segment_s * segments).ok()?;
     Some(TRANSIT_COMMON.saturating_add(beyond))
 }

@@ -100,8 +100,8 @@ impl Row {
     }
 }
 
-/// The logarithms for which the deviations of the slots and those from what is expected have the least sum of costs, in steps from `at`
-/// on; `None` if they cannot be told.
+/// The logarithms for which the deviations of the slots and those from what is expected have the least sum of costs, in
+/// steps from `at` on; `None` if they cannot be told.
 pub(super) fn fit(rows: &[Row], expected: &[Expected], at: Vec<f64>) -> Option<Vec<Found>> {
     let mut at = Point::of(at);
     let mut factor = None;
