@@ -150,6 +150,36 @@ fn clients_that_answer_each_frame_once_have_what_agents_give() {
     }
 }
 
+/// A download over QUIC beside a station under 200 Mbit/s of UDP, which answers nothing. The download had from 0.03 to 1 of
+/// what agents give, at p95 pings of 180 ms and more.
+#[test]
+fn a_download_over_quic_counts_the_turns_of_a_station_that_answers_nothing() {
+    for client in ["", "merge = true", "ack_every = 10"] {
+        for (udp, quic) in [(4, 9), (9, 4), (1, 9)] {
+            let text = |proxy: &str| {
+                let station = |name, mcs| {
+                    format!(
+                        "[[node]]\nname = \"{name}\"\nkind = \"station\"\nrate = \"mcs {mcs}\"\n"
+                    )
+                };
+                let flows = format!(
+                    "[[flow]]\nname = \"load\"\nkind = \"udp-cbr\"\nto = \"udp\"\nrate = \"200 Mbit/s\"\n\
+                     [[flow]]\nname = \"download\"\nkind = \"tcp\"\nto = \"quic\"\nquic = true\n{client}\n"
+                );
+                let stations = station("udp", udp) + &station("quic", quic);
+                away(&format!("{}{flows}[[proxy]]\n{proxy}\n", cell(&stations)))
+            };
+            let (agents, _) = figures(&text(AGENTS));
+            let (observed, p95_ms) = figures(&text(OBSERVED));
+            println!("{client} {udp} {quic}: {agents:.1?}, {observed:.1?} {p95_ms:.0} ms");
+            for (observed, agents) in observed.iter().zip(agents) {
+                assert!(*observed >= 0.85 * agents, "{observed} {agents}");
+            }
+            assert!(p95_ms < 60.0, "{p95_ms}");
+        }
+    }
+}
+
 #[test]
 fn tcp_and_quic_to_the_same_stations_have_what_agents_give() {
     let mcs = [9, 4, 1];

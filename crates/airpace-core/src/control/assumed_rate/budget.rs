@@ -15,6 +15,7 @@
 
 mod fit;
 
+use super::witness::Role;
 use airpace_units::StationId;
 use core::time::Duration;
 use fit::{Expected, Row, fit};
@@ -45,6 +46,13 @@ const AT_ONCE_S: (f64, f64) = (0.3, 3.0);
 const FORGOTTEN: f64 = 0.03;
 /// With fewer packets per answer than this, the client does not wait for ten.
 const SELDOM: f64 = 7.5;
+/// Time of a turn whose frame nothing answers, as a part of one with an answer (simulated cells of two stations).
+const UNANSWERED_PART: f64 = 0.6;
+/// Most packets in a frame: as many MPDUs as a block ack of 802.11n and 802.11ac covers.
+const FRAME_MOST: f64 = 64.0;
+/// A turn that seems to take so much more or less than it usually does, on a logarithmic scale, shows that what was sent was not
+/// what was on the air: in cells without a queue it was 430 to 530 µs (simulated and emulated).
+const DOUBTFUL: f64 = 0.2;
 /// Where answers are for fewer, frames of a single packet are among them, which need not be answered.
 const OFTEN: f64 = 2.5;
 
@@ -61,9 +69,17 @@ pub(super) struct Sent {
     pub(super) at_once: bool,
     /// Its turns, if they are known: it answers each frame, or its agent has counted them.
     pub(super) turns: Option<f64>,
+    /// What it is beside stations that answer nothing.
+    pub(super) role: Option<Role>,
     /// Airtime of a bit as known otherwise, seconds, and the standard deviation of its logarithm.
     pub(super) bit_s: f64,
     pub(super) spread: f64,
+}
+
+impl Sent {
+    fn is_mute(&self) -> bool {
+        self.role == Some(Role::Mute)
+    }
 }
 
 /// The airtime of a bit of one station.
@@ -106,6 +122,15 @@ impl Default for TimeBudget {
 }
 
 impl TimeBudget {
+    /// Bits on the air in a slot. The access point holds what a mute station is sent beyond full frames in all turns.
+    fn on_air(of: &Sent, sent: &[Sent]) -> f64 {
+        if !of.is_mute() {
+            return of.bits;
+        }
+        let turns = sent.iter().filter_map(|of| of.turns).fold(0.0, f64::max);
+        of.bits * (FRAME_MOST * FRAMES_PER_TURN * turns / of.packets).min(1.0)
+    }
+
     /// Adds a slot of so many `turns` in which packets waited.
     pub(super) fn add(&mut self, length: Duration, turns: f64, sent: &[Sent]) {
         let kept = KEPT_PER_S.powf(length.as_secs_f64());
@@ -115,15 +140,17 @@ impl TimeBudget {
         if self.slots.len() == REMEMBERED {
             self.slots.pop_front();
         }
+        let bits = sent.iter().map(|of| (of.station, Self::on_air(of, sent)));
+        let bits = bits.collect();
         self.slots.push_back(Slot {
             seconds: length.as_secs_f64(),
             turns,
             weight: 1.0,
-            bits: sent.iter().map(|of| (of.station, of.bits)).collect(),
+            bits,
         });
     }
 
-    /// Turns in a slot; `None` unless a client is known to answer once for all that it reads. A station whose answers do not
+    /// Turns in a slot; `None` unless a client is known to answer once for all that it reads, or there is a witness. A station whose answers do not
     /// tell has as many turns as the others, if it has so many packets.
     pub(super) fn turns(&self, sent: &[Sent]) -> Option<f64> {
         if sent.len() > MOST_STATIONS {
@@ -132,10 +159,12 @@ impl TimeBudget {
         let counts = |of: &&Sent| {
             let is_answered = of.packets < SELDOM * of.answers || self.answers_at_once(of.station);
             let is_long = of.answers > 0.0 && of.packets >= OFTEN * of.answers;
-            of.turns.is_some() || is_answered && is_long
+            of.turns.is_some() || is_answered && is_long && !of.is_mute()
         };
         let own = |of: &Sent| of.turns.unwrap_or(of.answers);
-        let tells = |of: &Sent| of.answers > 0.0 && self.answers_at_once(of.station);
+        let is_witness = |of: &Sent| matches!(of.role, Some(Role::Witness { .. }));
+        let tells =
+            |of: &Sent| of.answers > 0.0 && (is_witness(of) || self.answers_at_once(of.station));
         let (mut all, mut stations, mut is_told) = (0.0, 0.0, false);
         for of in sent.iter().filter(counts) {
             all += own(of);
@@ -150,13 +179,28 @@ impl TimeBudget {
             let most = of.packets.min(round);
             // Frames of one packet may be answered two at a time.
             let is_often = of.packets < OFTEN * of.answers;
-            all += if is_often {
+            all += if of.is_mute() {
+                UNANSWERED_PART * most + (1.0 - UNANSWERED_PART) * of.answers.min(most)
+            } else if is_often {
                 (of.answers.min(most) * most).sqrt()
             } else {
                 most
             };
         }
         (all >= FEWEST_TURNS).then_some(all)
+    }
+
+    /// Whether frames of a witness are too short to be answered each.
+    pub(super) fn is_short(sent: &[Sent]) -> bool {
+        sent.iter().any(|of| match of.role {
+            Some(Role::Witness { fewest }) => of.packets < fewest * of.answers,
+            Some(Role::Mute) | None => false,
+        })
+    }
+
+    /// Whether turns seem to take longer or shorter than usual by so much that something has changed.
+    pub(super) fn is_doubtful(&self) -> bool {
+        (self.turn_ln - TURN_S.ln()).abs() > DOUBTFUL
     }
 
     /// Whether the client has lately answered once for all packets that it had read.
@@ -182,6 +226,13 @@ impl TimeBudget {
                 false => (*shown_s - FORGOTTEN * seconds).max(0.0),
             };
         }
+    }
+
+    /// Forgets what all slots have told.
+    pub(super) fn forget_slots(&mut self) {
+        self.slots.clear();
+        self.airtimes.clear();
+        self.turn_ln = TURN_S.ln();
     }
 
     /// Forgets a station.
@@ -228,6 +279,10 @@ impl TimeBudget {
         }));
         let rows = self.slots.iter().filter(|slot| slot.is_of(sent));
         let rows: Vec<Row> = rows.map(|slot| slot.row(sent)).collect();
+        if rows.len() < FEWEST_SLOTS && sent.iter().any(|of| of.role.is_some()) {
+            // One of the stations pauses. What is known of the others stays.
+            return;
+        }
         self.airtimes.clear();
         let Some(found) = fit(&rows, &expected, at) else {
             return;
@@ -278,6 +333,7 @@ mod tests {
             answers: 0.0,
             at_once: true,
             turns: None,
+            role: None,
             bit_s: 1.0 / told_bps,
             spread: 0.7,
         }
@@ -400,5 +456,45 @@ mod tests {
         assert_eq!(budget.turns(&[fast, known]), Some(22.0));
         budget.remove(StationId(0));
         assert_eq!(budget.turns(&[fast, seldom]), None);
+    }
+
+    #[test]
+    fn a_witness_counts_the_turns_of_those_that_answer_nothing() {
+        let witness = Sent {
+            answers: 20.0,
+            turns: Some(20.0),
+            role: Some(Role::Witness { fewest: 2.5 }),
+            at_once: false,
+            ..sent(0, 1_200_000.0, 1e8)
+        };
+        let mute = Sent {
+            role: Some(Role::Mute),
+            ..sent(1, 600_000.0, 1e8)
+        };
+        let mut budget = TimeBudget::default();
+        assert_eq!(budget.turns(&[witness, mute]), Some(20.0 + 0.6 * 20.0));
+        let few = Sent {
+            packets: 5.0,
+            answers: 1.0,
+            ..mute
+        };
+        let turns = budget.turns(&[witness, few]).unwrap();
+        assert!((turns - (20.0 + 0.6 * 5.0 + 0.4)).abs() < 1e-9, "{turns}");
+        assert!(!TimeBudget::is_short(&[witness, mute]));
+        let short = Sent {
+            packets: 40.0,
+            ..witness
+        };
+        assert!(TimeBudget::is_short(&[short, mute]));
+        // 1.2 frames of 64 packets for each turn are on the air, and the access point holds the rest.
+        let many = Sent {
+            packets: 3_072.0,
+            bits: 3e7,
+            ..mute
+        };
+        assert!((TimeBudget::on_air(&many, &[witness, many]) - 1.5e7).abs() < 1.0);
+        budget.add(SLOT, 30.0, &[witness, mute]);
+        budget.forget_slots();
+        assert!(budget.slots.is_empty() && !budget.is_doubtful());
     }
 }

@@ -34,6 +34,7 @@ mod tests;
 mod transits;
 mod unseen;
 mod waits;
+mod witness;
 
 use super::sample::Sample;
 use super::{AirEstimate, BacklogChange, Diagnostics, LawConfig, RateController};
@@ -47,7 +48,7 @@ use foreign::Foreign;
 use hidden::Hidden;
 use intercept::{Line, intercept};
 use remainder::{Remainder, Told};
-use round::{FrameMeans, Others, RoundPart, UnseenPart};
+use round::{Division, FrameMeans, Others, RoundPart, UnseenPart};
 use steady::{Observed, Ratio, steady};
 use transits::Transits;
 use waits::Waits;
@@ -258,18 +259,27 @@ impl AssumeRates {
             let before_s = *self.common_s.get_or_insert(common_s);
             self.common_s = Some(before_s + COMMON_GAIN * (common_s - before_s));
         }
+        self.assume(&parts, &unseen, &division);
+        self.remaining(now, &parts, alone, &others)
+    }
+
+    /// Assumes the rates of a slot whose payload divides like this.
+    fn assume(&mut self, parts: &[RoundPart], unseen: &[UnseenPart], division: &Division) {
         // The channel has time left, whatever makes the answers late.
         let is_surveyed = self.hidden.is_surveyed();
         let has_spare =
-            division.is_idle && !is_surveyed && self.assumed_load(&parts, &unseen) > SPARE_LOAD;
-        for (part, packet_s) in parts.iter().zip(division.packet_s) {
+            division.is_idle && !is_surveyed && self.assumed_load(parts, unseen) > SPARE_LOAD;
+        for (part, packet_s) in parts.iter().zip(&division.packet_s) {
+            let witnessed_bps = self.witnessed_bps(part.station);
             let assumed = self.assumed(part.station);
             if let Some(known_bps) = part.sample.phy_bps {
                 // The starting point if reports of it end.
                 (assumed.bps, assumed.known_bps) = (known_bps, Some(known_bps));
                 continue;
             }
-            if let Some(packet_s) = packet_s {
+            if let Some(bps) = witnessed_bps {
+                assumed.bps = bps;
+            } else if let Some(packet_s) = *packet_s {
                 let mut bps = part.bits() / packet_s;
                 if has_spare && part.is_observed() && part.sample.backlogged {
                     bps = bps.max(assumed.bps * SPARE_RISE);
@@ -281,7 +291,6 @@ impl AssumeRates {
                 assumed.bps = (assumed.bps * UNAGGREGATED_RISE).min(RANGE_BPS.1);
             }
         }
-        self.remaining(now, &parts, alone, &others)
     }
 
     /// Lets the ratios between the airtimes per packet change slowly, and corrects those of the stations
@@ -436,7 +445,10 @@ impl RateController for AssumeRates {
         self.allocations
             .extend_from_slice(self.law.on_slot(now, &self.reports));
         self.dip(now);
+        self.note_use();
+        self.limit_load();
         self.swing(now);
+        self.note_grants(true);
         &self.allocations
     }
 
@@ -445,7 +457,9 @@ impl RateController for AssumeRates {
         self.allocations.clear();
         self.allocations.extend_from_slice(allocations);
         self.dip(now);
+        self.limit_load();
         self.swing(now);
+        self.note_grants(false);
         Some(&self.allocations)
     }
 

@@ -10,6 +10,7 @@
 //! has drained.
 
 use super::budget::TURN_S;
+use super::witness::{Parts, Witness};
 use airpace_units::Time;
 use core::time::Duration;
 
@@ -25,8 +26,10 @@ const SURVEY_SWING: f64 = 0.7;
 const SURVEY_PART: f64 = 0.55;
 /// Standard deviation of the logarithm of an airtime that is worth a survey, and one that ends it.
 const SURVEY_SPREADS: (f64, f64) = (0.2, 0.12);
-/// Longest survey.
+/// Longest survey. One with a witness goes on up to the second time while fewer slots than this have told something.
 const SURVEY_MOST: Duration = Duration::from_millis(4_000);
+const SURVEY_LONGEST: Duration = Duration::from_millis(8_000);
+const SURVEY_SLOTS: u32 = 20;
 /// Least and largest time from one survey to the next. It doubles after each that did not tell enough.
 const APART: (Duration, Duration) = (Duration::from_secs(4), Duration::from_secs(64));
 /// The access point's queue has drained when turns without payload take this part of the time, or after so long.
@@ -54,6 +57,11 @@ pub(super) struct Swings {
 struct Survey {
     begun: Time,
     has_drained: bool,
+    is_witnessed: bool,
+    /// Slots that have told something.
+    told: u32,
+    /// Parts of the time, if there is a witness.
+    parts: Parts,
 }
 
 impl Default for Swings {
@@ -68,27 +76,65 @@ impl Default for Swings {
     }
 }
 
+/// A slot of a cell with a witness.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Witnessed<'a> {
+    pub(super) by: &'a Witness,
+    /// Whether frames to the witness may have had no answer of their own, or the channel may have been idle.
+    pub(super) is_short: bool,
+}
+
 impl Swings {
     /// A slot has ended that had so many `turns`, if answers tell. Returns whether it tells airtimes: not before the first
-    /// survey, and not while the access point's queue drains or fills.
-    pub(super) fn on_slot(&mut self, now: Time, length: Duration, turns: Option<f64>) -> bool {
-        let is_stale = |of: &Survey| now.saturating_since(of.begun) > SURVEY_MOST + COUNTS;
+    /// survey, and not while the access point's queue drains or fills. `witnessed` is of a
+    /// cell with a witness.
+    pub(super) fn on_slot(
+        &mut self,
+        now: Time,
+        length: Duration,
+        turns: Option<f64>,
+        witnessed: Option<Witnessed<'_>>,
+    ) -> bool {
+        let is_stale = |of: &Survey| {
+            let longest = if of.is_witnessed {
+                SURVEY_LONGEST
+            } else {
+                SURVEY_MOST
+            };
+            now.saturating_since(of.begun) > longest + COUNTS
+        };
         if self.survey.as_ref().is_some_and(is_stale) {
-            (self.survey, self.ended) = (None, Some(now));
+            self.break_off(now);
         }
         let Some(turns) = turns else { return false };
         self.counted = Some(now);
-        match &mut self.survey {
-            Some(survey) if !survey.has_drained => {
-                let share = TURN_S * turns / length.as_secs_f64();
-                let lasted = now.saturating_since(survey.begun);
-                survey.has_drained = share >= DRAINED_SHARE || lasted >= DRAIN_MOST;
-                false
-            }
-            Some(_) => true,
-            None => self
-                .ended
-                .is_some_and(|at| now.saturating_since(at) > RECOVERY),
+        let share = TURN_S * turns / length.as_secs_f64();
+        let is_short = witnessed.is_some_and(|of| of.is_short);
+        let Some(survey) = &mut self.survey else {
+            let has_recovered = |at| now.saturating_since(at) > RECOVERY;
+            return !is_short && self.ended.is_some_and(has_recovered);
+        };
+        survey.is_witnessed = witnessed.is_some();
+        if let Some(of) = witnessed
+            && !of.by.adapt(&mut survey.parts, share, is_short)
+        {
+            // Unless frames were short, the access point holds packets again.
+            survey.has_drained &= is_short;
+            return false;
+        }
+        if !survey.has_drained {
+            let lasted = now.saturating_since(survey.begun);
+            survey.has_drained = share >= DRAINED_SHARE || lasted >= DRAIN_MOST;
+            return false;
+        }
+        survey.told += 1;
+        true
+    }
+
+    /// Ends a survey.
+    pub(super) fn break_off(&mut self, now: Time) {
+        if self.survey.take().is_some() {
+            self.ended = Some(now);
         }
     }
 
@@ -107,7 +153,10 @@ impl Swings {
         let (begins, ends) = SURVEY_SPREADS;
         self.swing = (SWING_OVER_SPREAD * spread).min(SWING_MOST);
         if let Some(survey) = self.survey {
-            if spread < ends || now.saturating_since(survey.begun) >= SURVEY_MOST {
+            let lasted = now.saturating_since(survey.begun);
+            let has_told = survey.told >= SURVEY_SLOTS || !survey.is_witnessed;
+            let is_enough = lasted >= SURVEY_MOST && has_told;
+            if spread < ends || is_enough || lasted >= SURVEY_LONGEST {
                 let doubled = (self.apart * 2).min(APART.1);
                 self.apart = if spread < begins { APART.0 } else { doubled };
                 (self.survey, self.ended) = (None, Some(now));
@@ -120,6 +169,9 @@ impl Swings {
             self.survey = Some(Survey {
                 begun: now,
                 has_drained: false,
+                is_witnessed: false,
+                told: 0,
+                parts: Parts::default(),
             });
         }
     }
@@ -128,6 +180,11 @@ impl Swings {
     pub(super) fn sign(now: Time, number: usize) -> f64 {
         // There are fewer than 2^64 stations and half swings.
         walsh(number as u64, now.as_nanos() / HALF_SWING.as_nanos() as u64)
+    }
+
+    /// The parts of the time that packets are to take in a survey with a witness.
+    pub(super) fn survey_parts(&self) -> Option<Parts> {
+        self.survey.as_ref().map(|survey| survey.parts)
     }
 
     /// The factor on a rate that swings towards `sign`, where the mean sign of all, weighted by airtime, is `mean`.
@@ -179,18 +236,18 @@ mod tests {
     #[test]
     fn a_survey_counts_from_when_the_queue_has_drained() {
         let mut swings = Swings::default();
-        assert!(!swings.on_slot(at(0), SLOT, Some(30.0)) && swings.are_useful(at(900)));
+        assert!(!swings.on_slot(at(0), SLOT, Some(30.0), None) && swings.are_useful(at(900)));
         swings.decide(at(0), 1.0);
         assert!((swings.factor(1.0, 0.0) - 0.55 * 1.7).abs() < 1e-9);
-        assert!(!swings.on_slot(at(100), SLOT, Some(30.0)));
-        assert!(!swings.on_slot(at(200), SLOT, Some(90.0)));
-        assert!(swings.on_slot(at(300), SLOT, Some(30.0)));
-        assert!(!swings.on_slot(at(400), SLOT, None));
+        assert!(!swings.on_slot(at(100), SLOT, Some(30.0), None));
+        assert!(!swings.on_slot(at(200), SLOT, Some(90.0), None));
+        assert!(swings.on_slot(at(300), SLOT, Some(30.0), None));
+        assert!(!swings.on_slot(at(400), SLOT, None, None));
         // Enough is known: the rates swing by little, and slots still tell.
         swings.decide(at(500), 0.1);
         assert!((swings.factor(1.0, 0.0) - 1.2).abs() < 1e-9);
-        assert!(!swings.on_slot(at(600), SLOT, Some(30.0)));
-        assert!(swings.on_slot(at(1_200), SLOT, Some(30.0)));
+        assert!(!swings.on_slot(at(600), SLOT, Some(30.0), None));
+        assert!(swings.on_slot(at(1_200), SLOT, Some(30.0), None));
         assert!(!swings.are_useful(at(2_300)));
     }
 
@@ -225,5 +282,38 @@ mod tests {
             .zip(signs)
             .map(|(load, sign)| load * swings.factor(sign, mean));
         assert!((swung.sum::<f64>() - all).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_survey_with_a_witness_lasts_until_slots_have_told() {
+        let witness = Witness::default();
+        let witnessed = |is_short| {
+            Some(Witnessed {
+                by: &witness,
+                is_short,
+            })
+        };
+        let end = |turns, is_short| {
+            let mut swings = Swings::default();
+            swings.decide(at(0), 1.0);
+            (1..).find(|slot| {
+                swings.on_slot(at(100 * slot), SLOT, Some(turns), witnessed(is_short));
+                swings.decide(at(100 * slot), 1.0);
+                !swings.is_survey()
+            })
+        };
+        assert_eq!(end(90.0, false), Some(40));
+        assert_eq!(end(90.0, true), Some(80));
+        let mut swings = Swings::default();
+        assert!(swings.survey_parts().is_none());
+        swings.decide(at(0), 1.0);
+        assert!(swings.survey_parts().is_some());
+        // What the access point holds drains, and then there are turns enough.
+        assert!(!swings.on_slot(at(100), SLOT, Some(20.0), witnessed(false)));
+        assert!(!swings.on_slot(at(200), SLOT, Some(90.0), witnessed(false)));
+        assert!(swings.on_slot(at(300), SLOT, Some(90.0), witnessed(false)));
+        assert!(!swings.on_slot(at(400), SLOT, Some(90.0), witnessed(true)));
+        assert!(!swings.on_slot(at(500), SLOT, Some(20.0), witnessed(false)));
+        assert!(!swings.on_slot(at(600), SLOT, Some(90.0), witnessed(false)));
     }
 }
