@@ -15,6 +15,7 @@
 
 mod fit;
 
+use super::round::FRAME_MOST;
 use super::witness::Role;
 use airpace_units::StationId;
 use core::time::Duration;
@@ -48,13 +49,11 @@ const FORGOTTEN: f64 = 0.03;
 const SELDOM: f64 = 7.5;
 /// Time of a turn whose frame nothing answers, as a part of one with an answer (simulated cells of two stations).
 const UNANSWERED_PART: f64 = 0.6;
-/// Most packets in a frame: as many MPDUs as a block ack of 802.11n and 802.11ac covers.
-const FRAME_MOST: f64 = 64.0;
 /// A turn that seems to take so much more or less than it usually does, on a logarithmic scale, shows that what was sent was not
 /// what was on the air: in cells without a queue it was 430 to 530 µs (simulated and emulated).
 const DOUBTFUL: f64 = 0.2;
 /// Where answers are for fewer, frames of a single packet are among them, which need not be answered.
-const OFTEN: f64 = 2.5;
+pub(super) const OFTEN: f64 = 2.5;
 
 /// What a slot tells of one station.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -150,8 +149,8 @@ impl TimeBudget {
         });
     }
 
-    /// Turns in a slot; `None` unless a client is known to answer once for all that it reads, or there is a witness. A station whose answers do not
-    /// tell has as many turns as the others, if it has so many packets.
+    /// Turns in a slot; `None` unless a client is known to answer once for all that it reads, or there is a witness. A station
+    /// whose answers do not tell has as many turns as the others, if it has so many packets.
     pub(super) fn turns(&self, sent: &[Sent]) -> Option<f64> {
         if sent.len() > MOST_STATIONS {
             return None;

@@ -4,6 +4,7 @@
 use super::super::sample::{DEFAULT_BYTES, Sample};
 use super::alike::{drawn_together, width_of};
 use super::budget::{BitAirtime, FRAMES_PER_TURN, Sent, TimeBudget};
+use super::recent::Recent;
 use super::swing::{Swings, Witnessed};
 use super::witness::{Role, USUAL_BPS, USUAL_SPREAD, Witness, cautious};
 use super::{AssumeRates, RANGE_BPS, UPLOAD_BYTES_PER_S};
@@ -30,7 +31,7 @@ const FEWEST: usize = 2;
 /// Largest part of the time that payload may take by the rates, in a cell with a witness. After a survey, in which rounds are
 /// short, the law permits more for some slots, and the queue that the access point then holds would stay: what a mute station is
 /// sent would tell nothing. With 0.82 it stayed in one run of two on the emulated access point, with 0.8 in three of three, and with
-/// 0.78 in one of twelve; agents have 0.75 there.
+/// 0.78 in one of eighteen, of four cells; agents have 0.75 there.
 const LOAD_MOST: f64 = 0.78;
 const LOAD_LEAST: f64 = 0.2;
 /// A station that was sent this part of what it might be needs it all; otherwise it is taken to be sent this multiple of what it was.
@@ -45,7 +46,7 @@ pub(super) struct Hidden {
     budget: TimeBudget,
     swings: Swings,
     /// When each station's answers were last seldom.
-    seldom: Vec<(StationId, Time)>,
+    seldom: Recent,
     /// Who counts the turns of mute stations.
     witness: Witness,
     /// What the stations of a cell with a witness may be sent.
@@ -64,7 +65,7 @@ struct Grant {
 
 impl Hidden {
     pub(super) fn remove(&mut self, station: StationId) {
-        self.seldom.retain(|known| known.0 != station);
+        self.seldom.remove(station);
         self.witness.remove(station);
         self.grants.retain(|grant| grant.station != station);
         self.budget.remove(station);
@@ -77,25 +78,22 @@ impl Hidden {
 
     /// Notes whose answers are seldom, and forgets those whose answers have not been for long.
     fn note(&mut self, now: Time, reports: &[SlotReport]) {
-        self.seldom
-            .retain(|known| now.saturating_since(known.1) < REMEMBERED);
+        self.seldom.forget(now, REMEMBERED);
         for report in reports {
             let is_seldom = matches!(report.answers, Answers::Seldom | Answers::AtOnce);
             // An agent or a radio tells frames apart, and so do TCP's answers.
             let is_seen = report.answers == Answers::Tell && report.frames > 0;
-            if is_seldom || is_seen {
-                self.seldom.retain(|known| known.0 != report.station);
-            }
             if is_seldom {
-                self.seldom.push((report.station, now));
+                self.seldom.note(now, report.station);
+            } else if is_seen {
+                self.seldom.remove(report.station);
             }
         }
     }
 
     /// Whether the station's answers hide how long its frames take.
     fn hides(&self, station: StationId) -> bool {
-        let mut seldom = self.seldom.iter();
-        seldom.any(|known| known.0 == station) || self.witness.role(station).is_some()
+        self.seldom.has(station) || self.witness.role(station).is_some()
     }
 
     /// Whether the turns of the cell tell airtimes.
@@ -261,7 +259,7 @@ impl AssumeRates {
     }
 
     /// Lowers the rates of a cell with a witness if packets would take too much of the time by them. A station that has used less
-    /// than it was granted goes on doing so.
+    /// than it was granted is taken to go on doing so.
     pub(super) fn limit_load(&mut self) {
         let (mut limited, mut load, mut others) = (Vec::new(), 0.0, 0.0);
         for idx in 0..self.allocations.len() {

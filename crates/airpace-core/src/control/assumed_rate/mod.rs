@@ -23,6 +23,7 @@ mod hidden;
 mod intercept;
 mod introduction;
 mod median;
+mod recent;
 mod remainder;
 mod round;
 mod slot;

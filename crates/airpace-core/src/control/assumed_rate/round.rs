@@ -51,7 +51,7 @@ const BESIDE_UPLOAD_CHARGED: f64 = 0.5;
 const BESIDE_UPLOAD_MOST: f64 = 0.3;
 /// Most packets in a frame whose level nobody sees: as many MPDUs as a block ack of 802.11n and 802.11ac
 /// covers. 802.11ax permits more; there the result is too much airtime rather than too little.
-const FRAME_MOST: f64 = 64.0;
+pub(super) const FRAME_MOST: f64 = 64.0;
 /// Most packets received per packet that the level counts; more is an error of one of the counts.
 const REPEATS_MOST: f64 = 1.5;
 /// From this share of the time on, other networks' use of the channel is allowed for.

@@ -10,6 +10,8 @@
 //! permits, and the parts change until there are turns enough, and frames of the witness that are long enough to be answered.
 
 use super::super::sample::Sample;
+use super::budget::OFTEN;
+use super::recent::Recent;
 use crate::report::{Answers, SlotReport};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
@@ -20,9 +22,9 @@ pub(super) const USUAL_BPS: f64 = 150e6;
 pub(super) const USUAL_SPREAD: f64 = 1.2;
 /// Packets that answers must be for on average, so that each frame has been answered: clients that answer every second
 /// packet, and those that may wait for ten.
-const FEWEST_PER_ANSWER: (f64, f64) = (2.5, 11.5);
-/// Answers for a number of packets in the first range do not wait for ten, and those in the second do. A client does not once
-/// there have been so many slots more of the first kind, of [`SHOWN_MOST`] that count.
+const FEWEST_PER_ANSWER: (f64, f64) = (OFTEN, 11.5);
+/// A client whose answers are for a number of packets in the first range has not waited for ten, and one whose are in the second
+/// has. It is known not to wait once so many more slots have shown the former than the latter; at most [`SHOWN_MOST`] count.
 const EARLY: (f64, f64) = (FEWEST_PER_ANSWER.0, 8.0);
 const TENTH: (f64, f64) = (9.0, FEWEST_PER_ANSWER.1);
 const SHOWN: f64 = 3.0;
@@ -31,14 +33,15 @@ const SHOWN_MOST: f64 = 10.0;
 const TELLING_PACKETS: u32 = 30;
 /// A station that was mute within this time is so still, and one that has answered within it is not mute.
 const REMEMBERED: Duration = Duration::from_secs(10);
-/// Where packets to a station have waited for this time more than not, it becomes a witness: one that uses less than it may
-/// counts no turns, and a page that loads is soon over.
+/// A station becomes a witness once packets to it have waited for this much longer than they have not: one that uses less than
+/// it may does not count turns, and a page is loaded soon.
 const WAITED: Duration = Duration::from_millis(500);
-/// What else takes a share of the time is in the way of a witness for so long.
+/// An interruption lasts for so long: an upload, or another station that answers.
 const INTERRUPTED: Duration = Duration::from_secs(1);
-/// Where they have not for this time, its answers do not tell what becomes of the mute ones, and other means must.
+/// If its packets have not waited for [`WAITED`] within this time, its answers no longer tell of the mute stations, and the
+/// methods for cells without a witness take over.
 const COUNTED_WITHIN: Duration = Duration::from_secs(15);
-/// Without answers it is none after this.
+/// A station that has not answered for so long is no witness any more.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(3);
 /// Standard deviation of the logarithm of the airtime of a witness from which it is known.
 const KNOWN_SPREAD: f64 = 0.15;
@@ -103,9 +106,9 @@ pub(super) enum Role {
 pub(super) struct Witness {
     witness: Option<Client>,
     /// When packets to each mute station last waited.
-    mute: Vec<(StationId, Time)>,
+    mute: Recent,
     /// When each station that answers did last.
-    answered: Vec<(StationId, Time)>,
+    answered: Recent,
     /// When an upload, or packets to another station that answers, last took a share of the time.
     interrupted: Option<Time>,
     /// When the last slot has ended.
@@ -131,23 +134,20 @@ impl Witness {
     /// Notes who answers in a slot.
     pub(super) fn note(&mut self, now: Time, reports: &[SlotReport]) {
         self.now = now;
-        for known in [&mut self.mute, &mut self.answered] {
-            known.retain(|known| now.saturating_since(known.1) < REMEMBERED);
-        }
+        self.mute.forget(now, REMEMBERED);
+        self.answered.forget(now, REMEMBERED);
         let is_stale = |client: &Client| now.saturating_since(client.answered) >= ANSWERED_WITHIN;
         self.witness = self.witness.filter(|client| !is_stale(client));
         let station = self.witness.map(|client| client.station);
         let answering = || reports.iter().filter(|report| answers(report));
         for report in answering() {
-            self.mute.retain(|known| known.0 != report.station);
-            self.answered.retain(|known| known.0 != report.station);
-            self.answered.push((report.station, now));
+            self.mute.remove(report.station);
+            self.answered.note(now, report.station);
         }
         for report in reports.iter().filter(|report| is_mute(report)) {
-            // A slot without an answer of one whose rounds are long is no more than that.
-            if self.answered.iter().all(|known| known.0 != report.station) {
-                self.mute.retain(|known| known.0 != report.station);
-                self.mute.push((report.station, now));
+            // A station whose rounds are long may answer no frame in a slot; that does not make it mute.
+            if !self.answered.has(report.station) {
+                self.mute.note(now, report.station);
             }
         }
         let own = answering().find(|report| Some(report.station) == station);
@@ -205,8 +205,8 @@ impl Witness {
 
     /// Forgets a station.
     pub(super) fn remove(&mut self, station: StationId) {
-        self.mute.retain(|known| known.0 != station);
-        self.answered.retain(|known| known.0 != station);
+        self.mute.remove(station);
+        self.answered.remove(station);
         self.witness = self.witness.filter(|client| client.station != station);
     }
 
@@ -237,8 +237,7 @@ impl Witness {
                 fewest: self.fewest_per_answer(),
             })
         } else {
-            let mut mute = self.mute.iter();
-            mute.any(|known| known.0 == station).then_some(Role::Mute)
+            self.mute.has(station).then_some(Role::Mute)
         }
     }
 
@@ -256,17 +255,10 @@ impl Witness {
     pub(super) fn adapt(&self, parts: &mut Parts, share: f64, is_short: bool) -> bool {
         let waits_for_ten = self.fewest_per_answer() > FEWEST_PER_ANSWER.0;
         let is_known = self.witness.is_some_and(|client| client.is_known);
-        let most = match (is_known, waits_for_ten) {
-            (false, _) => WITNESS_MOST,
-            (true, false) => WITNESS_KNOWN,
-            (true, true) => WITNESS_TENTH,
-        };
-        let (full, room) = if is_known && waits_for_ten {
-            TURNS_TENTH
-        } else if is_known {
-            TURNS_KNOWN
-        } else {
-            TURNS
+        let (most, (full, room)) = match (is_known, waits_for_ten) {
+            (false, _) => (WITNESS_MOST, TURNS),
+            (true, false) => (WITNESS_KNOWN, TURNS_KNOWN),
+            (true, true) => (WITNESS_TENTH, TURNS_TENTH),
         };
         let is_full = share < full && parts.mute > MUTE.0;
         let factors = if is_short {
