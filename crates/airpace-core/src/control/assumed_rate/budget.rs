@@ -12,6 +12,10 @@
 //! The logarithms of T and of all w_i are those for which the deviations ln((t − Σ w_i X_i)/(T N)) of the last slots, and
 //! those of the logarithms from what is known otherwise, have the least sum of squares, each over its variance
 //! (Gauss-Newton; large deviations count linearly).
+//!
+//! Where other networks send, their frames come between, and T is longer by some milliseconds. Then the number of turns hardly
+//! depends on what is sent. So where that may be, the slots are explained twice, with the usual T and with one that may be of any
+//! length, and what makes them more likely counts.
 
 mod fit;
 
@@ -19,7 +23,7 @@ use super::round::FRAME_MOST;
 use super::witness::Role;
 use airpace_units::StationId;
 use core::time::Duration;
-use fit::{Expected, Row, fit};
+use fit::{COUNT_VARIANCE_AMONG_OTHERS, Expected, Found, Row, fit};
 use std::collections::VecDeque;
 
 /// Frames per turn, time of a turn without payload in seconds, and the standard deviation of its logarithm: the access
@@ -28,6 +32,25 @@ use std::collections::VecDeque;
 pub(super) const FRAMES_PER_TURN: f64 = 1.2;
 pub(super) const TURN_S: f64 = 470e-6;
 const TURN_SPREAD: f64 = 0.12;
+/// The logarithm of that time where other networks send, whose frames come between: 2 ms, and from 0.4 to 10 within two standard
+/// deviations. Beside one that always sends it was 2.5 to 6 ms, beside two 5 to 9 (simulated).
+const AMONG_OTHERS: Expected = Expected {
+    ln: -6.2,
+    spread: 0.8,
+};
+/// A turn that takes longer leaves less of the time to payload: the ratio of payload to what it leaves falls with this power of it. The
+/// law has 0.75 of the time alone and 0.42 beside a network that always sends, with turns of 4.5 ms (simulated, two stations).
+const LONGER_POWER: f64 = 0.6;
+/// Other networks are taken to send once that explains the slots better by so much, on a logarithmic scale, and not to send any
+/// more once it does so by less than the second.
+const OTHERS_SHOW: (f64, f64) = (4.0, 0.0);
+/// They are not taken to send where turns are shorter than so many usual ones, and not any more where they are shorter than the second:
+/// what they then take hardly matters, and a queue that fills or drains explains as much.
+const OTHERS_TURNS: (f64, f64) = (2.5, 2.0);
+/// None send if that explains so many slots better by so much: where nothing changes in their favour, it does by the ratio of the
+/// spreads that are expected.
+const NONE_SHOW: f64 = 1.0;
+const SLOTS_SHOW: usize = 8;
 /// What is kept of a slot's weight after a second.
 const KEPT_PER_S: f64 = 0.93;
 /// Slots remembered: 40 s at 100 ms.
@@ -68,8 +91,10 @@ pub(super) struct Sent {
     pub(super) at_once: bool,
     /// Its turns, if they are known: it answers each frame, or its agent has counted them.
     pub(super) turns: Option<f64>,
-    /// What it is beside stations that answer nothing.
+    /// What it is in a cell of which rounds do not tell enough.
     pub(super) role: Option<Role>,
+    /// Packets that its answers must be for on average, so that each frame has been answered.
+    pub(super) fewest: f64,
     /// Airtime of a bit as known otherwise, seconds, and the standard deviation of its logarithm.
     pub(super) bit_s: f64,
     pub(super) spread: f64,
@@ -78,6 +103,16 @@ pub(super) struct Sent {
 impl Sent {
     fn is_mute(&self) -> bool {
         self.role == Some(Role::Mute)
+    }
+
+    /// Whether its answers shall tell of others' frames as well.
+    pub(super) fn is_client(&self) -> bool {
+        matches!(self.role, Some(Role::Witness | Role::Asked))
+    }
+
+    /// Whether frames to it are too short to be answered each.
+    fn is_short(&self) -> bool {
+        self.packets < self.fewest * self.answers
     }
 }
 
@@ -96,8 +131,13 @@ pub(super) struct TimeBudget {
     /// For how many seconds each station's client has shown that it answers once for all packets that it reads.
     at_once: Vec<(StationId, f64)>,
     turn_ln: f64,
+    /// Whether other networks send, and by how much that explains the slots better, on a logarithmic scale.
+    has_others: bool,
+    evidence: f64,
     /// Logarithms of the airtimes of a bit, seconds, and their standard deviations.
     airtimes: Vec<(StationId, f64, f64)>,
+    /// The logarithms by the explanation that is less likely: a turn, and the airtimes.
+    rival: Option<(f64, Vec<(StationId, f64)>)>,
 }
 
 #[derive(Clone, Debug)]
@@ -115,7 +155,10 @@ impl Default for TimeBudget {
             slots: VecDeque::new(),
             at_once: Vec::new(),
             turn_ln: TURN_S.ln(),
+            has_others: false,
+            evidence: 0.0,
             airtimes: Vec::new(),
+            rival: None,
         }
     }
 }
@@ -155,15 +198,18 @@ impl TimeBudget {
         if sent.len() > MOST_STATIONS {
             return None;
         }
+        let are_short = Self::is_short(sent);
         let counts = |of: &&Sent| {
+            if of.is_client() {
+                return are_short || !of.is_short();
+            }
             let is_answered = of.packets < SELDOM * of.answers || self.answers_at_once(of.station);
             let is_long = of.answers > 0.0 && of.packets >= OFTEN * of.answers;
             of.turns.is_some() || is_answered && is_long && !of.is_mute()
         };
         let own = |of: &Sent| of.turns.unwrap_or(of.answers);
-        let is_witness = |of: &Sent| matches!(of.role, Some(Role::Witness { .. }));
         let tells =
-            |of: &Sent| of.answers > 0.0 && (is_witness(of) || self.answers_at_once(of.station));
+            |of: &Sent| of.answers > 0.0 && (of.is_client() || self.answers_at_once(of.station));
         let (mut all, mut stations, mut is_told) = (0.0, 0.0, false);
         for of in sent.iter().filter(counts) {
             all += own(of);
@@ -189,17 +235,39 @@ impl TimeBudget {
         (all >= FEWEST_TURNS).then_some(all)
     }
 
-    /// Whether frames of a witness are too short to be answered each.
+    /// Whether the frames to all clients that shall tell are too short to be answered each.
     pub(super) fn is_short(sent: &[Sent]) -> bool {
-        sent.iter().any(|of| match of.role {
-            Some(Role::Witness { fewest }) => of.packets < fewest * of.answers,
-            Some(Role::Mute) | None => false,
-        })
+        let mut clients = sent.iter().filter(|of| of.is_client()).peekable();
+        clients.peek().is_some() && clients.all(Sent::is_short)
     }
 
     /// Whether turns seem to take longer or shorter than usual by so much that something has changed.
     pub(super) fn is_doubtful(&self) -> bool {
-        (self.turn_ln - TURN_S.ln()).abs() > DOUBTFUL
+        !self.has_others && (self.turn_ln - TURN_S.ln()).abs() > DOUBTFUL
+    }
+
+    /// Whether other networks take a part of each turn.
+    pub(super) const fn has_others(&self) -> bool {
+        self.has_others
+    }
+
+    /// Largest part of the time that payload may take if it is `alone` where no other network sends.
+    pub(super) fn load_most(&self, alone: f64) -> f64 {
+        if !self.has_others {
+            return alone;
+        }
+        let longer = (self.turn_s() / TURN_S).max(1.0);
+        1.0 / (1.0 + (1.0 / alone - 1.0) * longer.powf(LONGER_POWER))
+    }
+
+    /// Whether the slots show that none do.
+    pub(super) fn is_alone(&self) -> bool {
+        self.evidence < -NONE_SHOW && self.slots.len() >= SLOTS_SHOW
+    }
+
+    /// How long a turn takes without its payload, seconds.
+    pub(super) fn turn_s(&self) -> f64 {
+        self.turn_ln.exp()
     }
 
     /// Whether the client has lately answered once for all packets that it had read.
@@ -231,7 +299,8 @@ impl TimeBudget {
     pub(super) fn forget_slots(&mut self) {
         self.slots.clear();
         self.airtimes.clear();
-        self.turn_ln = TURN_S.ln();
+        self.rival = None;
+        (self.turn_ln, self.has_others, self.evidence) = (TURN_S.ln(), false, 0.0);
     }
 
     /// Forgets a station.
@@ -258,7 +327,7 @@ impl TimeBudget {
     }
 
     /// Finds the airtimes of the stations of a slot.
-    pub(super) fn solve(&mut self, sent: &[Sent]) {
+    pub(super) fn solve(&mut self, sent: &[Sent], may_be_others: bool) {
         if self.slots.len() < FEWEST_SLOTS || sent.len() > MOST_STATIONS {
             self.airtimes.clear();
             return;
@@ -283,13 +352,82 @@ impl TimeBudget {
             return;
         }
         self.airtimes.clear();
-        let Some(found) = fit(&rows, &expected, at) else {
+        let rival_at = self.rival_at(sent);
+        let Some((found, rival)) = self.fit(rows, expected, (at, rival_at), may_be_others) else {
             return;
         };
+        self.rival = rival.map(|rival| {
+            let airtimes = sent.iter().zip(&rival[1..]);
+            let airtimes = airtimes.map(|(of, found)| (of.station, found.ln));
+            (rival[0].ln, airtimes.collect())
+        });
         self.turn_ln = found[0].ln;
         let airtimes = sent.iter().zip(&found[1..]);
         self.airtimes
             .extend(airtimes.map(|(of, found)| (of.station, found.ln, found.spread)));
+    }
+}
+
+impl TimeBudget {
+    /// Where the explanation that is less likely was found in the slot before.
+    fn rival_at(&self, sent: &[Sent]) -> Vec<f64> {
+        let usual_ln = if self.has_others {
+            TURN_S.ln()
+        } else {
+            AMONG_OTHERS.ln
+        };
+        let (turn_ln, airtimes) = match &self.rival {
+            Some((turn_ln, airtimes)) => (*turn_ln, airtimes.as_slice()),
+            None => (usual_ln, &[][..]),
+        };
+        let mut at = vec![turn_ln];
+        at.extend(sent.iter().map(|of| {
+            let known = airtimes.iter().find(|known| known.0 == of.station);
+            known.map_or(of.bit_s.ln(), |known| known.1)
+        }));
+        at
+    }
+
+    /// What the slots tell, with or without other networks, whichever explains them better, and by the other explanation if there
+    /// may be any. `at` is where both were found in the slot before.
+    fn fit(
+        &mut self,
+        rows: Vec<Row>,
+        mut expected: Vec<Expected>,
+        (at, rival_at): (Vec<f64>, Vec<f64>),
+        may_be_others: bool,
+    ) -> Option<(Vec<Found>, Option<Vec<Found>>)> {
+        if rows.len() < FEWEST_SLOTS {
+            return Some((fit(&rows, &expected, at)?.found, None));
+        }
+        if !may_be_others {
+            (self.has_others, self.evidence) = (false, 0.0);
+            return Some((fit(&rows, &expected, at)?.found, None));
+        }
+        let (alone_at, others_at) = if self.has_others {
+            (rival_at, at)
+        } else {
+            (at, rival_at)
+        };
+        let alone = fit(&rows, &expected, alone_at)?;
+        let rows = rows.into_iter();
+        let rows = rows.map(|row| row.with_count_variance(COUNT_VARIANCE_AMONG_OTHERS));
+        let rows: Vec<Row> = rows.collect();
+        expected[0] = AMONG_OTHERS;
+        let among_others = fit(&rows, &expected, others_at)?;
+        self.evidence = alone.unlikely - among_others.unlikely;
+        let turns = among_others.found[0].ln.exp() / TURN_S;
+        self.has_others = if self.has_others {
+            self.evidence > OTHERS_SHOW.1 && turns > OTHERS_TURNS.1
+        } else {
+            self.evidence > OTHERS_SHOW.0 && turns > OTHERS_TURNS.0
+        };
+        let (alone, among_others) = (alone.found, among_others.found);
+        Some(if self.has_others {
+            (among_others, Some(alone))
+        } else {
+            (alone, Some(among_others))
+        })
     }
 }
 
@@ -333,6 +471,7 @@ mod tests {
             at_once: true,
             turns: None,
             role: None,
+            fewest: 0.0,
             bit_s: 1.0 / told_bps,
             spread: 0.7,
         }
@@ -352,7 +491,7 @@ mod tests {
             let payload_s: f64 = sent.iter().zip(BPS).map(|(of, bps)| of.bits / bps).sum();
             let turns = (0.1 - payload_s) / TURN_S;
             budget.add(SLOT, turns, &sent);
-            budget.solve(&sent);
+            budget.solve(&sent, false);
         }
         (0..3)
             .filter_map(|station| budget.airtime(StationId(station)))
@@ -395,7 +534,7 @@ mod tests {
                 .collect();
             let payload_s: f64 = sent.iter().zip(BPS).map(|(of, bps)| of.bits / bps).sum();
             budget.add(SLOT, (0.1 - payload_s) / TURN_S, &sent);
-            budget.solve(&sent);
+            budget.solve(&sent, false);
         }
         for (station, bps) in BPS[..2].iter().enumerate() {
             let airtime = budget.airtime(StationId(station as u32)).unwrap();
@@ -413,7 +552,7 @@ mod tests {
         for _ in 0..2 * FEWEST_SLOTS {
             budget.add(SLOT, 50.0, &many);
         }
-        budget.solve(&many);
+        budget.solve(&many, false);
         assert_eq!(budget.airtime(StationId(0)), None);
     }
 
@@ -457,12 +596,66 @@ mod tests {
         assert_eq!(budget.turns(&[fast, seldom]), None);
     }
 
+    /// The budget after slots of a single station at 390 Mbit/s that is sent about a tenth of the time, swung by 0.4, where a turn
+    /// takes `turn_s`.
+    fn single(slots: usize, turn_s: f64) -> TimeBudget {
+        let mut budget = TimeBudget::default();
+        for slot in 0..slots {
+            let sign = if slot & 1 == 0 { 1.0 } else { -1.0 };
+            let part = 0.1 * (1.0 + 0.4 * sign);
+            let of = sent(0, part * 0.1 * BPS[0], 150e6);
+            let sent = [Sent { spread: 1.2, ..of }];
+            budget.add(SLOT, 0.1 * (1.0 - part) / turn_s, &sent);
+            budget.solve(&sent, true);
+        }
+        budget
+    }
+
+    #[test]
+    fn turns_that_hardly_depend_on_what_is_sent_show_other_networks() {
+        let budget = single(20, 4e-3);
+        assert!(budget.has_others() && !budget.is_alone());
+        assert!(
+            (budget.turn_s() / 4e-3 - 1.0).abs() < 0.15,
+            "{}",
+            budget.turn_s()
+        );
+        // Turns that are longer by nine times leave less to payload.
+        let most = budget.load_most(0.78);
+        assert!((0.4..0.6).contains(&most), "{most}");
+        assert!(!budget.is_doubtful());
+    }
+
+    #[test]
+    fn long_turns_are_found_within_ten_slots() {
+        let budget = single(10, 8e-3);
+        assert!(budget.has_others());
+        let error = (budget.turn_s() / 8e-3).ln();
+        assert!(error.abs() < 0.2, "{}", budget.turn_s());
+    }
+
+    #[test]
+    fn turns_of_the_usual_length_show_none() {
+        let budget = single(20, TURN_S);
+        assert!(!budget.has_others() && budget.is_alone());
+        assert_eq!(budget.load_most(0.78), 0.78);
+        assert!(!single(SLOTS_SHOW - 1, TURN_S).is_alone());
+    }
+
+    #[test]
+    fn other_networks_are_forgotten_with_the_slots_that_showed_them() {
+        let mut budget = single(20, 4e-3);
+        budget.forget_slots();
+        assert!(!budget.has_others() && (budget.turn_s() / TURN_S - 1.0).abs() < 1e-9);
+    }
+
     #[test]
     fn a_witness_counts_the_turns_of_those_that_answer_nothing() {
         let witness = Sent {
             answers: 20.0,
             turns: Some(20.0),
-            role: Some(Role::Witness { fewest: 2.5 }),
+            role: Some(Role::Witness),
+            fewest: 2.5,
             at_once: false,
             ..sent(0, 1_200_000.0, 1e8)
         };

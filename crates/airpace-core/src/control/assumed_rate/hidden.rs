@@ -1,72 +1,74 @@
 //! Stations whose answers hide what has arrived, such as QUIC clients that answer seldom: what their transits tell of the
-//! airtime of a bit is a guess, which the number of frames that there is time for corrects.
+//! airtime of a bit is a guess, which the number of frames that there is time for corrects. The same number tells of stations that
+//! answer nothing (`witness`), and whether other networks send (`asked`).
 
-use super::super::sample::{DEFAULT_BYTES, Sample};
+use super::super::sample::Sample;
 use super::alike::{drawn_together, width_of};
-use super::budget::{BitAirtime, FRAMES_PER_TURN, Sent, TimeBudget};
+use super::asked::Asked;
+use super::budget::{BitAirtime, Sent, TURN_S, TimeBudget};
+use super::clients::Clients;
+use super::load::Grant;
 use super::recent::Recent;
-use super::swing::{Swings, Witnessed};
-use super::witness::{Role, USUAL_BPS, USUAL_SPREAD, Witness, cautious};
+use super::sent::UNSEEN_SPREAD;
+use super::swing::{Guide, Guided, Swings};
+use super::witness::{Role, USUAL_BPS, Witness, cautious};
 use super::{AssumeRates, RANGE_BPS, UPLOAD_BYTES_PER_S};
-use crate::report::{Allocation, Answers, SlotReport};
-use crate::sensor::ack_burst::{SegmentTransit, transit_of};
+use crate::report::{Answers, SlotReport};
+use crate::sensor::ack_burst::transit_of;
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 
-/// Standard deviations of the logarithms of airtimes by what tells them: a PHY rate that is reported, without collisions;
-/// transits of frames whose packets are known; transits of QUIC that answers seldom; and nothing.
-const KNOWN_SPREAD: f64 = 0.1;
-const SEEN_SPREAD: f64 = 0.5;
-const HIDDEN_SPREAD: f64 = 0.7;
-const UNSEEN_SPREAD: f64 = 1.0;
 /// Airtimes with a larger spread are not used where transits tell none.
 const USED_SPREAD: f64 = 0.3;
 /// Answers that were seldom within this time are so still. Where frames hold two or three packets, they seem to be for
 /// every second.
 const REMEMBERED: Duration = Duration::from_secs(10);
+/// Weight of a slot in other networks' share of the time, and its largest value.
+const FOREIGN_GAIN: f64 = 0.1;
+const FOREIGN_MOST: f64 = 0.8;
+/// After other networks have gone, the turns of a single station are told for so long, until the sensor sees frames again.
+const LEFT_WITHIN: Duration = Duration::from_secs(3);
+/// How long after an upload nothing is asked.
+const UPLOADED_WITHIN: Duration = Duration::from_secs(1);
 /// Fewest stations whose answers are seldom for which airtimes are corrected: of one, waits tell what it may be sent, or the
 /// rounds of the others.
 const FEWEST: usize = 2;
-
-/// Largest part of the time that payload may take by the rates, in a cell with a witness. After a survey, in which rounds are
-/// short, the law permits more for some slots, and the queue that the access point then holds would stay: what a mute station is
-/// sent would tell nothing. With 0.82 it stayed in one run of two on the emulated access point, with 0.8 in three of three, and with
-/// 0.78 in one of eighteen, of four cells; agents have 0.75 there.
-const LOAD_MOST: f64 = 0.78;
-const LOAD_LEAST: f64 = 0.2;
-/// A station that was sent this part of what it might be needs it all; otherwise it is taken to be sent this multiple of what it was.
-const USED_LEAST: f64 = 0.8;
-const USED_RISE: f64 = 1.1;
+/// Slots in a row with as little as can be to mute stations from which on turns tell how long other networks send.
+const LEAST_SLOTS: u32 = 5;
 /// Standard deviation of the logarithms of airtimes while turns seem to take an unusual time, so that a survey begins.
 const DOUBTED_SPREAD: f64 = 0.5;
 
 /// What is known of such stations.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hidden {
-    budget: TimeBudget,
+    pub(super) budget: TimeBudget,
     swings: Swings,
     /// When each station's answers were last seldom.
     seldom: Recent,
+    /// Whose answers count turns.
+    pub(super) clients: Clients,
     /// Who counts the turns of mute stations.
     witness: Witness,
-    /// What the stations of a cell with a witness may be sent.
-    grants: Vec<Grant>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Grant {
-    station: StationId,
-    /// Least rate in the current slot, bit/s.
-    bps: f64,
-    /// What was sent in the last slot, bit/s, and whether that was nearly all that might be.
-    sent_bps: f64,
-    is_used: bool,
+    /// Whether clients are asked if other networks send.
+    asked: Asked,
+    /// When stations last uploaded.
+    uploaded: Option<Time>,
+    /// What the stations with a role may be sent.
+    pub(super) grants: Vec<Grant>,
+    /// Share of the time in which other networks send.
+    foreign_share: f64,
+    /// Since when they do not send any more.
+    left: Option<Time>,
+    /// Slots in a row in which mute stations were sent so little that the access point holds nothing to them.
+    least: u32,
 }
 
 impl Hidden {
     pub(super) fn remove(&mut self, station: StationId) {
         self.seldom.remove(station);
+        self.clients.remove(station);
         self.witness.remove(station);
+        self.asked.remove(station);
         self.grants.retain(|grant| grant.station != station);
         self.budget.remove(station);
     }
@@ -92,46 +94,172 @@ impl Hidden {
     }
 
     /// Whether the station's answers hide how long its frames take.
-    fn hides(&self, station: StationId) -> bool {
-        self.seldom.has(station) || self.witness.role(station).is_some()
+    pub(super) fn hides(&self, station: StationId) -> bool {
+        self.seldom.has(station) || self.role(station).is_some()
+    }
+
+    /// Whether clients are asked if other networks send.
+    fn is_asked(&self) -> bool {
+        let can_tell = !self.witness.has_mute() && self.uploaded.is_none();
+        can_tell && self.asked.since().is_some() && self.clients.counting().next().is_some()
+    }
+
+    /// What the station is, if rounds do not tell enough.
+    pub(super) fn role(&self, station: StationId) -> Option<Role> {
+        let asked = || self.clients.all().any(|client| client == station);
+        let asked = (self.is_asked() && asked()).then_some(Role::Asked);
+        asked.or_else(|| self.witness.role(station))
     }
 
     /// Whether the turns of the cell tell airtimes.
     fn is_on(&self) -> bool {
-        self.witness.station().is_some() || self.seldom.len() >= FEWEST
+        let has_several = self.seldom.len() >= FEWEST;
+        self.witness.station().is_some() || self.is_asked() || has_several
     }
 
-    /// The rate to assume of a station for which `assumed_bps` was assumed before. `None` without a witness, and if nothing is
-    /// known outside a survey.
-    fn witnessed_bps(&self, station: StationId, assumed_bps: f64) -> Option<f64> {
-        let role = self.witness.role(station)?;
+    /// Whether what is known may be of use again in a moment.
+    fn is_interrupted(&self) -> bool {
+        let is_needed = self.witness.has_mute() || self.asked.since().is_some();
+        is_needed && self.clients.remembered().next().is_some()
+    }
+
+    /// The rate to assume of a station for which `assumed_bps` was assumed before. `None` if its rounds tell enough, and if nothing
+    /// is known outside a survey.
+    fn budgeted_bps(&self, station: StationId, assumed_bps: f64) -> Option<f64> {
+        let role = self.role(station)?;
+        let has_others = self.budget.has_others();
+        if role == Role::Asked && !has_others {
+            // Its rounds tell.
+            return None;
+        }
         let known = self.budget.airtime(station);
-        let known = known.filter(|known| known.spread < used_spread(role));
+        let known = known.filter(|known| known.spread < used_spread(role) || has_others);
         let bps = match (known, role) {
-            (Some(known), Role::Witness { .. }) => 1.0 / known.seconds,
-            (Some(known), Role::Mute) => 1.0 / cautious(known.seconds, known.spread),
+            (Some(known), Role::Witness) if !has_others => 1.0 / known.seconds,
+            (Some(known), _) => 1.0 / cautious(known.seconds, known.spread),
             (None, _) if self.is_surveyed() => assumed_bps.min(USUAL_BPS),
             (None, _) => return None,
         };
         Some(bps.clamp(RANGE_BPS.0, RANGE_BPS.1))
     }
 
-    /// Learns from a slot of so many `turns`, if they are known.
-    fn take(&mut self, now: Time, length: Duration, turns: Option<f64>, sent: &[Sent]) {
-        let witness = self.witness.station();
-        let witnessed = witness.is_some().then(|| Witnessed {
-            by: &self.witness,
-            // Outside a survey, the channel is idle at times unless packets to the witness wait.
-            is_short: TimeBudget::is_short(sent)
-                || !self.swings.is_survey() && !self.witness.waits(),
-        });
-        let tells = self.swings.on_slot(now, length, turns, witnessed);
-        if let Some(turns) = turns.filter(|_| tells) {
+    /// Learns from a slot of so many `turns`, if they are known, in which packets waited for so long, seconds.
+    fn take(
+        &mut self,
+        now: Time,
+        length: Duration,
+        turns: Option<f64>,
+        sent: &[Sent],
+        wait_s: f64,
+    ) {
+        let is_asked = self.is_asked();
+        let mut is_queued = false;
+        if let Some(turns) = turns.filter(|_| is_asked) {
+            let clients = sent.iter().filter(|of| of.is_client()).count();
+            let round_s = clients as f64 * length.as_secs_f64() / turns;
+            is_queued = self.asked.note_wait(wait_s, round_s);
+            if Asked::is_alone(TURN_S * turns / length.as_secs_f64()) {
+                self.settle(now, true);
+                return;
+            }
+            if self.asked.has_queue() {
+                self.budget.forget_slots();
+                self.settle(now, false);
+                return;
+            }
+        }
+        let tells = self.guide(now, length, turns, sent);
+        if let Some(turns) = turns.filter(|_| tells && !is_queued) {
             self.budget.add(length, turns, sent);
         }
-        self.budget.solve(sent);
+        self.least = match self.swings.survey_parts() {
+            Some(parts) if parts.are_least() && tells => self.least + 1,
+            _ => 0,
+        };
+        let may_be_others = is_asked || self.budget.has_others() || self.least >= LEAST_SLOTS;
+        self.budget.solve(sent, may_be_others);
+        if !self.budget.has_others() {
+            if self.foreign_share > 0.0 {
+                (self.left, self.foreign_share) = (Some(now), 0.0);
+            }
+        } else if let Some(turns) = turns {
+            self.note_foreign(length, turns);
+        }
+        let witness = self.witness.station();
         let known = witness.and_then(|station| self.budget.airtime(station));
         self.witness.note_spread(known.map(|known| known.spread));
+        let has_asked = |since| self.swings.has_ended_since(since) && !self.swings.is_survey();
+        let has_asked = self.asked.since().is_some_and(has_asked);
+        let is_alone = self.budget.is_alone();
+        if is_asked && (is_alone || has_asked && !self.budget.has_others()) {
+            self.settle(now, is_alone);
+        }
+    }
+
+    /// Clients are not asked any more, because no other network sends if that `is_known`.
+    fn settle(&mut self, now: Time, is_known: bool) {
+        let had_others = self.foreign_share > 0.0;
+        if is_known && !had_others {
+            self.asked.settle();
+        } else {
+            // Others that have just gone may come again.
+            self.asked.retry();
+        }
+        if self.budget.has_others() {
+            self.budget.forget_slots();
+        }
+        if had_others {
+            (self.left, self.foreign_share) = (Some(now), 0.0);
+        }
+        if self.seldom.len() < FEWEST {
+            self.swings.break_off(now);
+        }
+    }
+
+    /// Share of the time in which other networks send, if turns tell it.
+    pub(super) fn foreign_share(&self) -> Option<f64> {
+        let is_told = self.is_asked() || self.witness.station().is_some();
+        (is_told && self.budget.has_others()).then_some(self.foreign_share)
+    }
+
+    /// Notes how much of a slot of so many `turns` other networks seem to have taken.
+    fn note_foreign(&mut self, length: Duration, turns: f64) {
+        let share = turns * (self.budget.turn_s() - TURN_S) / length.as_secs_f64();
+        let gain = if self.foreign_share > 0.0 {
+            FOREIGN_GAIN
+        } else {
+            1.0
+        };
+        self.foreign_share += gain * (share.clamp(0.0, FOREIGN_MOST) - self.foreign_share);
+    }
+
+    /// Chooses the rates of surveys by a slot. Returns whether it tells airtimes.
+    fn guide(&mut self, now: Time, length: Duration, turns: Option<f64>, sent: &[Sent]) -> bool {
+        let is_survey = self.swings.is_survey();
+        // Outside a survey, the channel is idle at times unless packets to a client wait.
+        let mut clients = sent.iter().filter(|of| of.is_client());
+        let is_idle = !is_survey && !clients.any(|of| self.clients.waits(of.station));
+        let is_asked = self.is_asked();
+        let by = if is_asked {
+            Some(Guide::Asked(&mut self.asked))
+        } else {
+            let witness = self.witness.station();
+            witness.map(|_| Guide::Witness(&self.witness))
+        };
+        let packets: f64 = sent.iter().map(|of| of.packets).sum();
+        let has_others = self.budget.has_others();
+        let guided = by.map(|by| Guided {
+            by,
+            is_short: TimeBudget::is_short(sent) || is_idle,
+            packets: turns.map_or(0.0, |turns| packets / turns),
+            turn_s: if has_others {
+                self.budget.turn_s()
+            } else {
+                TURN_S
+            },
+            has_others,
+        });
+        self.swings.on_slot(now, length, turns, guided)
     }
 
     /// The airtime of a bit to a station. Those of two stations that cannot be told apart are drawn together.
@@ -152,19 +280,26 @@ impl AssumeRates {
         let samples: Vec<Sample> = self.reports.iter().filter_map(Sample::read).collect();
         let uploads: f64 = samples.iter().map(|sample| sample.upload_bytes_per_s).sum();
         let has_upload = uploads >= UPLOAD_BYTES_PER_S;
-        self.hidden.witness.note(now, &self.reports);
-        if has_upload {
-            // How long uploads take is not known.
-            self.hidden.witness.interrupt(now);
+        self.note_clients(now, has_upload);
+        let has_left = |at: Time| now.saturating_since(at) < LEFT_WITHIN;
+        let has_left =
+            self.hidden.left.is_some_and(has_left) && self.hidden.clients.all().count() == 1;
+        if self.hidden.foreign_share().is_some() || has_left {
+            self.tell_turns(now);
         }
         if !self.hidden.is_on() {
-            if self.hidden.witness.is_remembered() {
+            self.hidden.asked.interrupt();
+            if self.hidden.is_interrupted() {
                 self.hidden.swings.break_off(now);
                 return;
             }
             self.hidden = Hidden {
                 seldom: core::mem::take(&mut self.hidden.seldom),
+                clients: core::mem::take(&mut self.hidden.clients),
                 witness: core::mem::take(&mut self.hidden.witness),
+                asked: core::mem::take(&mut self.hidden.asked),
+                uploaded: self.hidden.uploaded,
+                left: self.hidden.left,
                 ..Hidden::default()
             };
             return;
@@ -181,8 +316,15 @@ impl AssumeRates {
         // Without packets that wait, the channel is idle at times.
         let turns = self.hidden.budget.turns(&sent);
         let turns = turns.filter(|_| has_waited && !has_upload);
-        self.hidden.take(now, length, turns, &sent);
-        for of in sent.iter().filter(|of| of.role.is_none()) {
+        let wait_s = self.longest_wait_s();
+        self.hidden.take(now, length, turns, &sent, wait_s);
+        let has_others = self.hidden.budget.has_others();
+        let has_several = self.hidden.seldom.len() >= FEWEST;
+        let is_told = |of: &&Sent| {
+            let is_asked = of.role == Some(Role::Asked);
+            of.role.is_none() || is_asked && (has_others || has_several)
+        };
+        for of in sent.iter().filter(is_told) {
             let mut reports = self.reports.iter_mut();
             let report = reports
                 .find(|report| report.station == of.station && self.hidden.hides(of.station));
@@ -192,121 +334,36 @@ impl AssumeRates {
         }
     }
 
-    /// What the stations were sent in a slot of `length_s`, seconds, if they were sent as much as in the slots of their reports.
-    fn sent(&mut self, length_s: f64) -> Vec<Sent> {
-        let mut sent = Vec::new();
-        for idx in 0..self.reports.len() {
-            let assumed_bps = self.assumed(self.reports[idx].station).bps;
-            let report = &self.reports[idx];
-            let Some((sample, sent_pps)) =
-                Sample::read(report).and_then(|sample| Some((sample, sample.sent_pps?)))
-            else {
-                continue;
-            };
-            let hides = self.hidden.hides(report.station);
-            let is_seen = sample.frames > 0.0 && !hides;
-            let role = self.hidden.witness.role(report.station);
-            let (bit_s, spread) = match (sample.phy_bps, told_bit_s(report, &sample)) {
-                // What is assumed of these follows from the budget itself.
-                _ if role.is_some() => (1.0 / USUAL_BPS, USUAL_SPREAD),
-                (Some(bps), _) => (1.0 / bps, KNOWN_SPREAD),
-                (None, Some(bit_s)) if hides => (bit_s, HIDDEN_SPREAD),
-                (None, _) if is_seen => (1.0 / assumed_bps, SEEN_SPREAD),
-                (None, _) => (1.0 / assumed_bps, UNSEEN_SPREAD),
-            };
-            let packets = sent_pps * length_s;
-            let answers = sample.uplink_frames_per_s * length_s;
-            let is_agent = sample.frames > 0.0 && !sample.is_passive;
-            // An agent holds acknowledgements, so that one answers many frames.
-            let turns = if is_agent {
-                sample.frames / sample.length_s * length_s / FRAMES_PER_TURN
-            } else {
-                answers
-            };
-            let is_witness = matches!(role, Some(Role::Witness { .. }));
-            let is_counted = is_witness || is_seen && report.answers == Answers::Tell;
-            sent.push(Sent {
-                station: report.station,
-                bits: packets * sample.packet_bits(),
-                packets,
-                answers,
-                at_once: report.answers == Answers::AtOnce,
-                turns: is_counted.then_some(turns),
-                role,
-                bit_s,
-                spread,
-            });
+    /// Notes who answers in a slot, and whether stations upload.
+    fn note_clients(&mut self, now: Time, has_upload: bool) {
+        let hidden = &mut self.hidden;
+        hidden.clients.note(now, &self.reports);
+        hidden.witness.note(now, &self.reports, &hidden.clients);
+        let is_recent = |at: &Time| now.saturating_since(*at) < UPLOADED_WITHIN;
+        hidden.uploaded = hidden.uploaded.filter(is_recent);
+        if has_upload {
+            // How long uploads take is not known.
+            hidden.witness.interrupt(now);
+            hidden.uploaded = Some(now);
         }
-        sent
+        let clients: Vec<StationId> = hidden.clients.all().collect();
+        let rated = clients.iter().map(|&of| (of, self.assumed(of).bps));
+        let rated = rated.collect();
+        self.hidden.asked.note(now, rated);
     }
 
-    /// The rate to assume of a station in a cell with a witness, bit/s, instead of what its frames tell.
-    pub(super) fn witnessed_bps(&mut self, station: StationId) -> Option<f64> {
+    /// The longest median wait of stations whose answers count turns, seconds.
+    fn longest_wait_s(&self) -> f64 {
+        let is_client = |of: &&SlotReport| self.hidden.role(of.station) == Some(Role::Asked);
+        let waits = self.reports.iter().filter(is_client);
+        let waits = waits.filter_map(|of| Some(Sample::read(of)?.wait?.median_s));
+        waits.fold(0.0, f64::max)
+    }
+
+    /// The rate to assume of a station of which rounds do not tell enough, bit/s, instead of what its frames tell.
+    pub(super) fn budgeted_bps(&mut self, station: StationId) -> Option<f64> {
         let assumed_bps = self.assumed(station).bps;
-        self.hidden.witnessed_bps(station, assumed_bps)
-    }
-
-    /// Notes which stations have been sent as much in the last slot as they might.
-    pub(super) fn note_use(&mut self) {
-        for grant in &mut self.hidden.grants {
-            let mut reports = self.reports.iter();
-            let report = reports.find(|of| of.station == grant.station);
-            grant.sent_bps = report.map_or(0.0, |report| {
-                8.0 * report.sender.sent_bytes as f64 / report.length.as_secs_f64()
-            });
-            grant.is_used = grant.sent_bps >= USED_LEAST * grant.bps;
-        }
-    }
-
-    /// Lowers the rates of a cell with a witness if packets would take too much of the time by them. A station that has used less
-    /// than it was granted is taken to go on doing so.
-    pub(super) fn limit_load(&mut self) {
-        let (mut limited, mut load, mut others) = (Vec::new(), 0.0, 0.0);
-        for idx in 0..self.allocations.len() {
-            let allocation = &self.allocations[idx];
-            let (station, bps) = (allocation.station, 8.0 * allocation.rate_bytes_per_s);
-            let Some(assumed_bps) = self.witnessed_bps(station).filter(|_| bps.is_finite()) else {
-                continue;
-            };
-            let mut grants = self.hidden.grants.iter();
-            let grant = grants.find(|grant| grant.station == station);
-            if let Some(grant) = grant.filter(|grant| !grant.is_used) {
-                others += (USED_RISE * grant.sent_bps).min(bps) / assumed_bps;
-            } else {
-                load += bps / assumed_bps;
-                limited.push(idx);
-            }
-        }
-        let factor = (LOAD_MOST - others).max(LOAD_LEAST) / load;
-        for idx in limited {
-            self.allocations[idx].rate_pps *= factor.min(1.0);
-            self.allocations[idx].rate_bytes_per_s *= factor.min(1.0);
-        }
-    }
-
-    /// Notes what the stations of a cell with a witness may be sent, from a slot's end on or in the course of one.
-    pub(super) fn note_grants(&mut self, is_slot: bool) {
-        if is_slot {
-            let role = |of: &&Allocation| self.hidden.witness.role(of.station).is_some();
-            let allocations = self.allocations.iter().filter(role);
-            let before = core::mem::take(&mut self.hidden.grants);
-            let of = |of: &Allocation| {
-                let same = before.iter().find(|grant| grant.station == of.station);
-                Grant {
-                    station: of.station,
-                    bps: 8.0 * of.rate_bytes_per_s,
-                    sent_bps: same.map_or(0.0, |grant| grant.sent_bps),
-                    is_used: same.is_none_or(|grant| grant.is_used),
-                }
-            };
-            self.hidden.grants = allocations.map(of).collect();
-            return;
-        }
-        for grant in &mut self.hidden.grants {
-            let mut allocations = self.allocations.iter();
-            let now = allocations.find(|of| of.station == grant.station);
-            grant.bps = now.map_or(grant.bps, |of| grant.bps.min(8.0 * of.rate_bytes_per_s));
-        }
+        self.hidden.budgeted_bps(station, assumed_bps)
     }
 
     /// Swings the rates of stations whose answers hide what has arrived, so that their airtimes become known. A survey swings
@@ -324,8 +381,7 @@ impl AssumeRates {
                 self.allocations[idx].rate_bytes_per_s,
             );
             let report = self.reports.iter().find(|of| of.station == station);
-            let is_surveyed =
-                self.hidden.is_surveyed() && self.hidden.witness.role(station).is_some();
+            let is_surveyed = self.hidden.is_surveyed() && self.hidden.role(station).is_some();
             let waits = is_surveyed || report.is_some_and(|of| of.sender.backlogged);
             if !waits || !rate.is_finite() {
                 continue;
@@ -344,23 +400,26 @@ impl AssumeRates {
                 swung.push((idx, sign));
             }
         }
-        if hidden < FEWEST || load <= 0.0 {
+        let is_asked = self.hidden.is_asked();
+        if hidden < FEWEST && !is_asked || load <= 0.0 {
             return;
         }
-        let mean = swung_load / load;
+        // One alone swings all the same.
+        let mean = if swung.len() == 1 {
+            0.0
+        } else {
+            swung_load / load
+        };
+        let before = |&(idx, _): &(usize, f64)| {
+            let allocation = &self.allocations[idx];
+            (allocation.station, allocation.rate_bytes_per_s)
+        };
+        let before = swung.iter().map(before).collect();
         for (idx, sign) in swung {
             let allocation = &self.allocations[idx];
             let (station, rate) = (allocation.station, allocation.rate_bytes_per_s);
-            let role = self.hidden.witness.role(station);
-            let factor = match (role, self.hidden.swings.survey_parts()) {
-                (Some(role), Some(parts)) if rate > 0.0 => {
-                    let known = self.hidden.budget.airtime(station);
-                    let known = known.filter(|known| known.spread < used_spread(role));
-                    let bps = known.map_or(USUAL_BPS, |known| 1.0 / known.seconds);
-                    let bit_s = 1.0 / bps.clamp(RANGE_BPS.0, RANGE_BPS.1);
-                    let witness = &self.hidden.witness;
-                    witness.bytes_per_s(parts, role, bit_s, sign) / rate
-                }
+            let factor = match self.hidden.surveyed_bytes_per_s(station, sign) {
+                Some(surveyed) if rate > 0.0 => surveyed / rate,
                 _ => self.hidden.swings.factor(sign, mean),
             };
             self.allocations[idx].rate_pps *= factor;
@@ -373,18 +432,39 @@ impl AssumeRates {
         }
         let was_surveyed = self.hidden.is_surveyed();
         self.hidden.swings.decide(now, spread);
-        if is_doubted && self.hidden.is_surveyed() && !was_surveyed {
-            // A rate has fallen, or the access point holds packets: slots from before would tell the same again.
-            self.hidden.budget.forget_slots();
+        if self.hidden.is_surveyed() && !was_surveyed {
+            self.hidden.asked.begin(before);
+            if is_doubted {
+                // A rate has fallen, or the access point holds packets: slots from before would tell the same again.
+                self.hidden.budget.forget_slots();
+            }
         }
     }
 }
 
-/// Airtimes with a larger spread are not used in a cell with a witness. What is sent to mute stations is best guessed by what is
+impl Hidden {
+    /// What a station is sent in a survey that does not depend on the law, bytes per second, if its rate swings towards `sign`.
+    fn surveyed_bytes_per_s(&self, station: StationId, sign: f64) -> Option<f64> {
+        let parts = self.swings.survey_parts()?;
+        if self.is_asked() {
+            let has_others = self.budget.has_others();
+            return self.asked.bytes_per_s(station, sign, has_others);
+        }
+        let role = self.role(station)?;
+        let known = self.budget.airtime(station);
+        let known = known.filter(|known| known.spread < used_spread(role));
+        let bps = known.map_or(USUAL_BPS, |known| 1.0 / known.seconds);
+        let bit_s = 1.0 / bps.clamp(RANGE_BPS.0, RANGE_BPS.1);
+        let is_mute = role == Role::Mute;
+        Some(self.witness.bytes_per_s(parts, is_mute, bit_s, sign))
+    }
+}
+
+/// Airtimes with a larger spread are not used of stations with a role. What is sent to mute stations is best guessed by what is
 /// known.
 fn used_spread(role: Role) -> f64 {
     match role {
-        Role::Witness { .. } => USED_SPREAD,
+        Role::Witness | Role::Asked => USED_SPREAD,
         Role::Mute => UNSEEN_SPREAD,
     }
 }
@@ -399,17 +479,4 @@ fn correct(report: &mut SlotReport, airtime: BitAirtime, packet_bits: f64) {
         let ip_bits = 8.0 * report.sender.sent_bytes as f64 / f64::from(report.sender.sent_packets);
         report.airtime_bps = Some(ip_bits / packet_s);
     }
-}
-
-/// The airtime of a bit on the air that the slot's transits tell, seconds.
-fn told_bit_s(report: &SlotReport, sample: &Sample) -> Option<f64> {
-    let of_frames =
-        SegmentTransit::of(report).map(|transit| transit.per_segment_s() / sample.packet_bits());
-    let of_packet = || {
-        let ip_bits = 8.0 * sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
-        Some(ip_bits / (sample.airtime_bps? * sample.packet_bits()))
-    };
-    of_frames
-        .or_else(of_packet)
-        .filter(|&bit_s| bit_s > 0.0 && bit_s.is_finite())
 }

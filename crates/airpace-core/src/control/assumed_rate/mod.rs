@@ -13,19 +13,23 @@
 
 mod airtimes;
 mod alike;
+mod asked;
 mod beside;
 mod budget;
 mod candidates;
+mod clients;
 mod dip;
 mod doze;
 mod foreign;
 mod hidden;
 mod intercept;
 mod introduction;
+mod load;
 mod median;
 mod recent;
 mod remainder;
 mod round;
+mod sent;
 mod slot;
 mod solo;
 mod steady;
@@ -230,7 +234,7 @@ impl AssumeRates {
             upload_share: has_upload
                 .then(|| self.known_upload_share(&unseen))
                 .flatten(),
-            foreign_share: self.foreign.share,
+            foreign_share: self.hidden.foreign_share().unwrap_or(self.foreign.share),
         };
         if self.remainder.is_unusual(now) {
             // Means over the last frames do not fit what the stations that nobody sees are sent now.
@@ -271,14 +275,14 @@ impl AssumeRates {
         let has_spare =
             division.is_idle && !is_surveyed && self.assumed_load(parts, unseen) > SPARE_LOAD;
         for (part, packet_s) in parts.iter().zip(&division.packet_s) {
-            let witnessed_bps = self.witnessed_bps(part.station);
+            let budgeted_bps = self.budgeted_bps(part.station);
             let assumed = self.assumed(part.station);
             if let Some(known_bps) = part.sample.phy_bps {
                 // The starting point if reports of it end.
                 (assumed.bps, assumed.known_bps) = (known_bps, Some(known_bps));
                 continue;
             }
-            if let Some(bps) = witnessed_bps {
+            if let Some(bps) = budgeted_bps {
                 assumed.bps = bps;
             } else if let Some(packet_s) = *packet_s {
                 let mut bps = part.bits() / packet_s;

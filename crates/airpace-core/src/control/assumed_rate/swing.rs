@@ -9,6 +9,7 @@
 //! packets wait are sent little more than half, and their rates swing by more. Its slots count once the access point's queue
 //! has drained.
 
+use super::asked::{Asked, Shown};
 use super::budget::TURN_S;
 use super::witness::{Parts, Witness};
 use airpace_units::Time;
@@ -57,7 +58,7 @@ pub(super) struct Swings {
 struct Survey {
     begun: Time,
     has_drained: bool,
-    is_witnessed: bool,
+    is_guided: bool,
     /// Slots that have told something.
     told: u32,
     /// Parts of the time, if there is a witness.
@@ -76,27 +77,53 @@ impl Default for Swings {
     }
 }
 
-/// A slot of a cell with a witness.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Witnessed<'a> {
-    pub(super) by: &'a Witness,
-    /// Whether frames to the witness may have had no answer of their own, or the channel may have been idle.
+/// A slot of a cell of which rounds do not tell enough.
+#[derive(Debug)]
+pub(super) struct Guided<'a> {
+    pub(super) by: Guide<'a>,
+    /// Whether frames may have had no answer of their own, or the channel may have been idle.
     pub(super) is_short: bool,
+    /// Packets per turn.
+    pub(super) packets: f64,
+    /// How long a turn takes without its payload, seconds, and whether other networks take a part of it.
+    pub(super) turn_s: f64,
+    pub(super) has_others: bool,
+}
+
+/// What chooses the rates of its surveys.
+#[derive(Debug)]
+pub(super) enum Guide<'a> {
+    Witness(&'a Witness),
+    Asked(&'a mut Asked),
+}
+
+impl Guided<'_> {
+    /// Changes the rates of a survey after a slot in which turns took `share` of the time. Returns whether the slot tells airtimes.
+    fn adapt(&mut self, parts: &mut Parts, share: f64) -> bool {
+        match &mut self.by {
+            Guide::Witness(by) => by.adapt(parts, share, self.is_short, self.has_others),
+            Guide::Asked(by) => by.adapt(Shown {
+                share,
+                is_short: self.is_short,
+                packets: self.packets,
+                has_others: self.has_others,
+            }),
+        }
+    }
 }
 
 impl Swings {
     /// A slot has ended that had so many `turns`, if answers tell. Returns whether it tells airtimes: not before the first
-    /// survey, and not while the access point's queue drains or fills. `witnessed` is of a
-    /// cell with a witness.
+    /// survey, and not while the access point's queue drains or fills. `guided` is of a cell of which rounds do not tell enough.
     pub(super) fn on_slot(
         &mut self,
         now: Time,
         length: Duration,
         turns: Option<f64>,
-        witnessed: Option<Witnessed<'_>>,
+        guided: Option<Guided<'_>>,
     ) -> bool {
         let is_stale = |of: &Survey| {
-            let longest = if of.is_witnessed {
+            let longest = if of.is_guided {
                 SURVEY_LONGEST
             } else {
                 SURVEY_MOST
@@ -108,19 +135,22 @@ impl Swings {
         }
         let Some(turns) = turns else { return false };
         self.counted = Some(now);
-        let share = TURN_S * turns / length.as_secs_f64();
-        let is_short = witnessed.is_some_and(|of| of.is_short);
+        let turn_s = guided.as_ref().map_or(TURN_S, |of| of.turn_s);
+        let share = turn_s * turns / length.as_secs_f64();
+        let is_short = guided.as_ref().is_some_and(|of| of.is_short);
         let Some(survey) = &mut self.survey else {
             let has_recovered = |at| now.saturating_since(at) > RECOVERY;
             return !is_short && self.ended.is_some_and(has_recovered);
         };
-        survey.is_witnessed = witnessed.is_some();
-        if let Some(of) = witnessed
-            && !of.by.adapt(&mut survey.parts, share, is_short)
-        {
-            // Unless frames were short, the access point holds packets again.
-            survey.has_drained &= is_short;
-            return false;
+        survey.is_guided = guided.is_some();
+        if let Some(mut of) = guided {
+            if !of.adapt(&mut survey.parts, share) {
+                // Unless frames were short, the access point holds packets again.
+                survey.has_drained &= is_short;
+                return false;
+            }
+            // Its queue shows in waits there.
+            survey.has_drained |= matches!(of.by, Guide::Asked(_));
         }
         if !survey.has_drained {
             let lasted = now.saturating_since(survey.begun);
@@ -144,6 +174,11 @@ impl Swings {
             .is_some_and(|at| now.saturating_since(at) < COUNTS)
     }
 
+    /// Whether a survey has ended since.
+    pub(super) fn has_ended_since(&self, time: Time) -> bool {
+        self.ended.is_some_and(|at| at > time)
+    }
+
     pub(super) const fn is_survey(&self) -> bool {
         self.survey.is_some()
     }
@@ -154,7 +189,7 @@ impl Swings {
         self.swing = (SWING_OVER_SPREAD * spread).min(SWING_MOST);
         if let Some(survey) = self.survey {
             let lasted = now.saturating_since(survey.begun);
-            let has_told = survey.told >= SURVEY_SLOTS || !survey.is_witnessed;
+            let has_told = survey.told >= SURVEY_SLOTS || !survey.is_guided;
             let is_enough = lasted >= SURVEY_MOST && has_told;
             if spread < ends || is_enough || lasted >= SURVEY_LONGEST {
                 let doubled = (self.apart * 2).min(APART.1);
@@ -169,7 +204,7 @@ impl Swings {
             self.survey = Some(Survey {
                 begun: now,
                 has_drained: false,
-                is_witnessed: false,
+                is_guided: false,
                 told: 0,
                 parts: Parts::default(),
             });
@@ -288,9 +323,12 @@ mod tests {
     fn a_survey_with_a_witness_lasts_until_slots_have_told() {
         let witness = Witness::default();
         let witnessed = |is_short| {
-            Some(Witnessed {
-                by: &witness,
+            Some(Guided {
+                by: Guide::Witness(&witness),
                 is_short,
+                packets: 20.0,
+                turn_s: TURN_S,
+                has_others: false,
             })
         };
         let end = |turns, is_short| {

@@ -114,13 +114,13 @@ impl AssumeRates {
         for (idx, sample) in self.unseen_samples(now) {
             let station = self.reports[idx].station;
             let bps = self.assumed(station).bps;
-            let is_witnessed = self.witnessed_bps(station).is_some();
+            let is_budgeted = self.budgeted_bps(station).is_some();
             let packet_bytes = sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
             unseen.push(UnseenPart {
                 station,
-                may_dip: !is_witnessed && waits_unseen(&sample, is_full) && !is_uploader(&sample),
+                may_dip: !is_budgeted && waits_unseen(&sample, is_full) && !is_uploader(&sample),
                 is_uploader: is_uploader(&sample),
-                is_told: is_witnessed || is_told(&sample, is_full),
+                is_told: is_budgeted || is_told(&sample, is_full),
                 weight: self.remainder.weight(station),
                 pps: sample.sent_pps.unwrap_or(0.0),
                 packet_s: packet_airtime_s(packet_bytes, bps),
@@ -226,7 +226,7 @@ impl AssumeRates {
         let mut samples = self.unseen_samples(now);
         samples.retain(|(idx, _)| {
             let station = self.reports[*idx].station;
-            let Some(bps) = self.witnessed_bps(station) else {
+            let Some(bps) = self.budgeted_bps(station) else {
                 return true;
             };
             self.assumed(station).bps = bps;

@@ -10,9 +10,9 @@
 //! permits, and the parts change until there are turns enough, and frames of the witness that are long enough to be answered.
 
 use super::super::sample::Sample;
-use super::budget::OFTEN;
+use super::clients::{Clients, FEWEST_PER_ANSWER, answers, waits};
 use super::recent::Recent;
-use crate::report::{Answers, SlotReport};
+use crate::report::SlotReport;
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 
@@ -20,29 +20,10 @@ use core::time::Duration;
 /// at 80 MHz, and from MCS 0 to two streams at MCS 9 within two of them.
 pub(super) const USUAL_BPS: f64 = 150e6;
 pub(super) const USUAL_SPREAD: f64 = 1.2;
-/// Packets that answers must be for on average, so that each frame has been answered: clients that answer every second
-/// packet, and those that may wait for ten.
-const FEWEST_PER_ANSWER: (f64, f64) = (OFTEN, 11.5);
-/// A client whose answers are for a number of packets in the first range has not waited for ten, and one whose are in the second
-/// has. It is known not to wait once so many more slots have shown the former than the latter; at most [`SHOWN_MOST`] count.
-const EARLY: (f64, f64) = (FEWEST_PER_ANSWER.0, 8.0);
-const TENTH: (f64, f64) = (9.0, FEWEST_PER_ANSWER.1);
-const SHOWN: f64 = 3.0;
-const SHOWN_MOST: f64 = 10.0;
-/// Packets in a slot that tell of what kind it is.
-const TELLING_PACKETS: u32 = 30;
 /// A station that was mute within this time is so still, and one that has answered within it is not mute.
 const REMEMBERED: Duration = Duration::from_secs(10);
-/// A station becomes a witness once packets to it have waited for this much longer than they have not: one that uses less than
-/// it may does not count turns, and a page is loaded soon.
-const WAITED: Duration = Duration::from_millis(500);
 /// An interruption lasts for so long: an upload, or another station that answers.
 const INTERRUPTED: Duration = Duration::from_secs(1);
-/// If its packets have not waited for [`WAITED`] within this time, its answers no longer tell of the mute stations, and the
-/// methods for cells without a witness take over.
-const COUNTED_WITHIN: Duration = Duration::from_secs(15);
-/// A station that has not answered for so long is no witness any more.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(3);
 /// Standard deviation of the logarithm of the airtime of a witness from which it is known.
 const KNOWN_SPREAD: f64 = 0.15;
 /// A mute station whose airtime is hardly known is taken for one that is slower, by half of the deviation beyond the first
@@ -70,6 +51,8 @@ const MUTE_SWING: f64 = 0.7;
 const TURNS: (f64, f64) = (0.2, 0.4);
 const TURNS_KNOWN: (f64, f64) = (0.2, 0.3);
 const TURNS_TENTH: (f64, f64) = (0.07, 0.105);
+/// The same beside other networks.
+const TURNS_AMONG_OTHERS: (f64, f64) = (0.45, 0.6);
 /// Factors per slot on the parts: where the frames of the witness are short, where there is room, and where the access point
 /// holds packets.
 const SHORT: Parts = Parts {
@@ -92,53 +75,41 @@ pub(super) struct Parts {
     mute: f64,
 }
 
-/// What a station is in such a cell.
+/// What a station is in a cell of which rounds do not tell enough.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Role {
-    /// Its answers count turns if they are for this many packets on average.
-    Witness { fewest: f64 },
+    /// Its answers count the turns of those that answer nothing.
+    Witness,
     /// Nothing answers what it is sent.
     Mute,
+    /// Its answers count turns, from which it shall follow whether other networks send.
+    Asked,
 }
 
 /// What the slots tell of who answers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Witness {
-    witness: Option<Client>,
     /// When packets to each mute station last waited.
     mute: Recent,
     /// When each station that answers did last.
     answered: Recent,
     /// When an upload, or packets to another station that answers, last took a share of the time.
     interrupted: Option<Time>,
+    /// The client that counts turns, and whether it may wait for ten packets.
+    client: Option<StationId>,
+    may_wait: bool,
+    /// Whether its airtime is known.
+    is_known: bool,
     /// When the last slot has ended.
     now: Time,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Client {
-    station: StationId,
-    answered: Time,
-    /// For how long packets to it have waited more than not.
-    waited: Duration,
-    /// Whether they do, and when they last did for long.
-    waits: bool,
-    counted: Time,
-    is_witness: bool,
-    /// Slots in which it has answered before ten packets had come, less those in which it has not.
-    early: f64,
-    is_known: bool,
-}
-
 impl Witness {
     /// Notes who answers in a slot.
-    pub(super) fn note(&mut self, now: Time, reports: &[SlotReport]) {
+    pub(super) fn note(&mut self, now: Time, reports: &[SlotReport], clients: &Clients) {
         self.now = now;
         self.mute.forget(now, REMEMBERED);
         self.answered.forget(now, REMEMBERED);
-        let is_stale = |client: &Client| now.saturating_since(client.answered) >= ANSWERED_WITHIN;
-        self.witness = self.witness.filter(|client| !is_stale(client));
-        let station = self.witness.map(|client| client.station);
         let answering = || reports.iter().filter(|report| answers(report));
         for report in answering() {
             self.mute.remove(report.station);
@@ -150,45 +121,15 @@ impl Witness {
                 self.mute.note(now, report.station);
             }
         }
-        let own = answering().find(|report| Some(report.station) == station);
-        if let (Some(client), None) = (&mut self.witness, own) {
-            client.waits = false;
-        }
-        let Some(report) = own.or_else(|| answering().find(|report| waits(report))) else {
-            return;
-        };
-        let tells_itself = report.answers == Answers::Tell || !is_unknown(report);
-        let is_other = |of: &SlotReport| of.station != report.station && waits(of);
-        if answering().any(is_other) || own.is_none() && tells_itself {
+        let client = clients.counting().find(|of| Some(*of) == clients.first());
+        self.is_known &= client == self.client;
+        self.client = client;
+        self.may_wait =
+            client.is_some_and(|of| clients.fewest_per_answer(of) > FEWEST_PER_ANSWER.0);
+        let is_other = |of: &SlotReport| Some(of.station) != clients.first() && waits(of);
+        if answering().any(is_other) {
             self.interrupt(now);
         }
-        if tells_itself {
-            return;
-        }
-        let same = self.witness;
-        let same = same.filter(|client| client.station == report.station);
-        let mut client = same.unwrap_or(Client {
-            station: report.station,
-            answered: now,
-            waited: Duration::ZERO,
-            waits: false,
-            counted: now,
-            is_witness: false,
-            early: 0.0,
-            is_known: false,
-        });
-        client.answered = now;
-        client.waits = report.sender.backlogged;
-        client.waited = if client.waits {
-            client.waited.saturating_add(report.length).min(WAITED)
-        } else {
-            client.waited.saturating_sub(report.length)
-        };
-        if client.waited >= WAITED {
-            (client.is_witness, client.counted) = (true, now);
-        }
-        client.early = (client.early + earliness(report)).clamp(-SHOWN_MOST, SHOWN_MOST);
-        self.witness = Some(client);
     }
 
     /// Something else takes a share of the time that turns do not tell, or that other answers tell better.
@@ -198,64 +139,49 @@ impl Witness {
 
     /// Notes how well the airtime of the witness is known.
     pub(super) fn note_spread(&mut self, spread: Option<f64>) {
-        if let Some(client) = &mut self.witness {
-            client.is_known = spread.is_some_and(|spread| spread < KNOWN_SPREAD);
-        }
+        self.is_known = spread.is_some_and(|spread| spread < KNOWN_SPREAD);
     }
 
     /// Forgets a station.
     pub(super) fn remove(&mut self, station: StationId) {
         self.mute.remove(station);
         self.answered.remove(station);
-        self.witness = self.witness.filter(|client| client.station != station);
+        self.client = self.client.filter(|client| *client != station);
     }
 
     /// The station that counts the turns of others that are mute.
     pub(super) fn station(&self) -> Option<StationId> {
         let is_recent = |at: Time| self.now.saturating_since(at) < INTERRUPTED;
         let is_alone = !self.interrupted.is_some_and(is_recent);
-        let client = self.witness.filter(|client| client.is_witness)?;
-        let counts = self.now.saturating_since(client.counted) < COUNTED_WITHIN;
-        (counts && is_alone && !self.mute.is_empty()).then_some(client.station)
+        self.client.filter(|_| is_alone && self.has_mute())
     }
 
-    /// Whether there has been a witness a moment ago, of which what is known may still be of use.
-    pub(super) fn is_remembered(&self) -> bool {
-        self.witness.is_some_and(|client| client.is_witness) && !self.mute.is_empty()
-    }
-
-    /// Whether packets to it wait, so that the access point always has frames to send.
-    pub(super) fn waits(&self) -> bool {
-        self.witness.is_some_and(|client| client.waits)
+    /// Whether stations answer nothing.
+    pub(super) const fn has_mute(&self) -> bool {
+        !self.mute.is_empty()
     }
 
     /// What the station is; `None` unless there is a witness.
     pub(super) fn role(&self, station: StationId) -> Option<Role> {
         let witness = self.station()?;
         if station == witness {
-            Some(Role::Witness {
-                fewest: self.fewest_per_answer(),
-            })
+            Some(Role::Witness)
         } else {
             self.mute.has(station).then_some(Role::Mute)
         }
     }
 
-    fn fewest_per_answer(&self) -> f64 {
-        let is_early = |client: Client| client.early >= SHOWN;
-        if self.witness.is_some_and(is_early) {
-            FEWEST_PER_ANSWER.0
-        } else {
-            FEWEST_PER_ANSWER.1
-        }
-    }
-
     /// Changes the parts of a survey after a slot in which turns took `share` of the time. Returns whether the slot tells
     /// airtimes.
-    pub(super) fn adapt(&self, parts: &mut Parts, share: f64, is_short: bool) -> bool {
-        let waits_for_ten = self.fewest_per_answer() > FEWEST_PER_ANSWER.0;
-        let is_known = self.witness.is_some_and(|client| client.is_known);
-        let (most, (full, room)) = match (is_known, waits_for_ten) {
+    pub(super) fn adapt(
+        &self,
+        parts: &mut Parts,
+        share: f64,
+        is_short: bool,
+        has_others: bool,
+    ) -> bool {
+        let (most, (full, room)) = match (self.is_known, self.may_wait) {
+            _ if has_others => (WITNESS_KNOWN, TURNS_AMONG_OTHERS),
             (false, _) => (WITNESS_MOST, TURNS),
             (true, false) => (WITNESS_KNOWN, TURNS_KNOWN),
             (true, true) => (WITNESS_TENTH, TURNS_TENTH),
@@ -278,18 +204,23 @@ impl Witness {
         !is_short && !is_full
     }
 
-    /// Bytes per second in a survey to a station whose packets take `bit_s` seconds per bit and whose rate swings towards
-    /// `sign`.
-    pub(super) fn bytes_per_s(&self, parts: Parts, role: Role, bit_s: f64, sign: f64) -> f64 {
-        let part = match role {
-            Role::Witness { .. } => {
-                let is_known = self.witness.is_some_and(|client| client.is_known);
-                let (unknown, known) = WITNESS_SWINGS;
-                parts.witness * (1.0 + sign * if is_known { known } else { unknown })
-            }
-            Role::Mute => parts.mute * (1.0 + sign * MUTE_SWING),
+    /// Bytes per second in a survey to the witness or a mute station, if its packets take `bit_s` seconds per bit and its rate
+    /// swings towards `sign`.
+    pub(super) fn bytes_per_s(&self, parts: Parts, is_mute: bool, bit_s: f64, sign: f64) -> f64 {
+        let part = if is_mute {
+            parts.mute * (1.0 + sign * MUTE_SWING)
+        } else {
+            let (unknown, known) = WITNESS_SWINGS;
+            parts.witness * (1.0 + sign * if self.is_known { known } else { unknown })
         };
         part / (8.0 * bit_s)
+    }
+}
+
+impl Parts {
+    /// Whether mute stations are sent so little that the access point holds nothing to them.
+    pub(super) fn are_least(self) -> bool {
+        self.mute <= MUTE.0
     }
 }
 
@@ -305,20 +236,6 @@ pub(super) fn cautious(bit_s: f64, spread: f64) -> f64 {
     bit_s * (0.5 * (spread - known)).clamp(0.0, most).exp()
 }
 
-/// Whether a box alone tells of the station.
-fn is_unknown(report: &SlotReport) -> bool {
-    Sample::read(report).is_some_and(|sample| sample.is_passive && sample.phy_bps.is_none())
-}
-
-/// Whether packets to the station wait, or most of the slot's have.
-fn waits(report: &SlotReport) -> bool {
-    Sample::read(report).is_some_and(|sample| sample.has_waited())
-}
-
-fn answers(report: &SlotReport) -> bool {
-    report.frames > 0 || report.answers != Answers::Tell
-}
-
 /// Whether packets to the station waited, and nothing is seen of their frames.
 fn is_mute(report: &SlotReport) -> bool {
     !answers(report)
@@ -327,147 +244,112 @@ fn is_mute(report: &SlotReport) -> bool {
         })
 }
 
-/// 1 for a slot in which the client answers before ten packets have come, −1 for one in which it waits for them.
-fn earliness(report: &SlotReport) -> f64 {
-    let sent = report.sender.sent_packets;
-    let per_answer = f64::from(sent) / f64::from(report.sender.uplink_frames.max(1));
-    let is_in = |range: (f64, f64)| (range.0..range.1).contains(&per_answer);
-    if report.answers == Answers::Often || sent >= TELLING_PACKETS && is_in(EARLY) {
-        1.0
-    } else if sent >= TELLING_PACKETS && is_in(TENTH) {
-        -1.0
-    } else {
-        0.0
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::clients::tests::{QUIC, at, report};
     use super::*;
-    use crate::report::{SenderView, Sensor};
+    use crate::report::Answers;
 
-    const SLOT: Duration = Duration::from_millis(100);
-    const QUIC: StationId = StationId(0);
     const UDP: StationId = StationId(1);
-
-    fn at(slot: u64) -> Time {
-        Time::from_millis(100 * slot)
-    }
-
-    /// What a box reports of a station whose packets wait, which answers in `answers` bursts.
-    fn report(station: StationId, sent: u32, answers: u32, kind: Answers) -> SlotReport {
-        SlotReport {
-            sensor: Sensor::AckBurst,
-            answers: kind,
-            sender: SenderView {
-                sent_packets: sent,
-                sent_bytes: 1_500 * u64::from(sent),
-                uplink_frames: answers,
-                backlogged: true,
-                ..SenderView::default()
-            },
-            ..SlotReport::silent(station, SLOT)
-        }
-    }
 
     fn udp() -> SlotReport {
         report(UDP, 500, 0, Answers::Tell)
     }
 
-    /// The witness after so many slots of these reports.
-    fn after(slots: u64, reports: &[SlotReport]) -> Witness {
-        let mut witness = Witness::default();
-        for slot in 0..slots {
-            witness.note(at(slot), reports);
+    /// A cell after slots of these reports.
+    #[derive(Default)]
+    struct Cell {
+        clients: Clients,
+        witness: Witness,
+    }
+
+    impl Cell {
+        fn after(slots: u64, reports: &[SlotReport]) -> Self {
+            let mut cell = Self::default();
+            for slot in 0..slots {
+                cell.note(slot, reports);
+            }
+            cell
         }
-        witness
+
+        fn note(&mut self, slot: u64, reports: &[SlotReport]) {
+            self.clients.note(at(slot), reports);
+            self.witness.note(at(slot), reports, &self.clients);
+        }
+
+        fn station(&self) -> Option<StationId> {
+            self.witness.station()
+        }
     }
 
     #[test]
     fn the_only_one_that_answers_over_quic_is_the_witness_of_those_that_answer_nothing() {
         let quic = report(QUIC, 500, 30, Answers::Seldom);
         let both = [quic.clone(), udp()];
-        assert_eq!(after(4, &both).station(), None);
-        let witness = after(5, &both);
-        assert_eq!(witness.station(), Some(QUIC));
-        assert_eq!(witness.role(UDP), Some(Role::Mute));
-        assert_eq!(witness.role(StationId(7)), None);
-        assert_eq!(after(5, core::slice::from_ref(&quic)).station(), None);
-        assert_eq!(after(5, &[udp()]).station(), None);
+        assert_eq!(Cell::after(4, &both).station(), None);
+        let cell = Cell::after(5, &both);
+        assert_eq!(cell.station(), Some(QUIC));
+        assert_eq!(cell.witness.role(QUIC), Some(Role::Witness));
+        assert_eq!(cell.witness.role(UDP), Some(Role::Mute));
+        assert_eq!(cell.witness.role(StationId(7)), None);
+        assert_eq!(Cell::after(5, core::slice::from_ref(&quic)).station(), None);
+        assert_eq!(Cell::after(5, &[udp()]).station(), None);
         // TCP tells its frames itself, and two that answer tell each other's.
         let other = report(StationId(2), 500, 30, Answers::Often);
-        assert_eq!(
-            after(5, &[quic.clone(), other.clone(), udp()]).station(),
-            None
-        );
+        let three = [quic.clone(), other.clone(), udp()];
+        assert_eq!(Cell::after(5, &three).station(), None);
         let mut background = other.clone();
         background.sender.backlogged = false;
         let three = [quic, background, udp()];
-        let mut witness = after(5, &three);
-        assert_eq!(witness.station(), Some(QUIC));
+        let mut cell = Cell::after(5, &three);
+        assert_eq!(cell.station(), Some(QUIC));
         // A page that the other loads interrupts.
-        witness.note(at(5), &[three[0].clone(), other, udp()]);
-        assert!(witness.station().is_none() && witness.is_remembered());
-        witness.note(at(16), &three);
-        assert_eq!(witness.station(), Some(QUIC));
-        witness.remove(UDP);
-        assert_eq!(witness.station(), None);
+        cell.note(5, &[three[0].clone(), other, udp()]);
+        assert!(cell.station().is_none() && cell.clients.remembered().count() == 1);
+        cell.note(16, &three);
+        assert_eq!(cell.station(), Some(QUIC));
+        cell.witness.remove(UDP);
+        assert_eq!(cell.station(), None);
     }
 
     #[test]
-    fn one_that_uses_less_than_it_may_or_answers_no_more_is_no_witness() {
-        let mut idle = report(QUIC, 40, 20, Answers::Often);
-        idle.sender.backlogged = false;
-        assert_eq!(after(50, &[idle.clone(), udp()]).station(), None);
-        let mut witness = after(5, &[report(QUIC, 500, 30, Answers::Often), udp()]);
-        assert!(witness.waits());
-        witness.note(at(5), &[idle, udp()]);
-        assert!(witness.station().is_some() && !witness.waits());
-        witness.note(at(40), &[udp()]);
-        assert_eq!(witness.station(), None);
-    }
-
-    #[test]
-    fn a_client_that_may_wait_for_ten_packets_counts_longer_frames_alone() {
-        let fewest = |per_answer: u32, kind| {
-            let quic = report(QUIC, 30 * per_answer, 30, kind);
-            after(20, &[quic, udp()]).role(QUIC)
-        };
-        let of = |fewest| Some(Role::Witness { fewest });
-        assert_eq!(fewest(20, Answers::Often), of(2.5));
-        assert_eq!(fewest(5, Answers::Seldom), of(2.5));
-        // Quinn may be asked to wait for ten, and answers all that it reads at once besides.
-        assert_eq!(fewest(40, Answers::AtOnce), of(11.5));
-        assert_eq!(fewest(10, Answers::Seldom), of(11.5));
-        assert_eq!(fewest(40, Answers::Seldom), of(11.5));
+    fn one_that_answers_no_more_is_no_witness() {
+        let mut cell = Cell::after(5, &[report(QUIC, 500, 30, Answers::Often), udp()]);
+        assert!(cell.station().is_some());
+        cell.note(40, &[udp()]);
+        assert_eq!(cell.station(), None);
     }
 
     #[test]
     fn parts_of_a_survey_change_until_there_are_turns_and_long_frames() {
-        let mut witness = after(5, &[report(QUIC, 500, 30, Answers::Often), udp()]);
+        let quic = report(QUIC, 500, 30, Answers::Often);
+        let mut witness = Cell::after(5, &[quic, udp()]).witness;
         let mut parts = Parts::default();
         // The access point holds packets.
-        assert!(!witness.adapt(&mut parts, 0.1, false));
+        assert!(!witness.adapt(&mut parts, 0.1, false, false));
         assert!(parts.mute < FIRST_PARTS.mute && parts.witness < FIRST_PARTS.witness);
         for _ in 0..20 {
-            witness.adapt(&mut parts, 0.1, false);
+            witness.adapt(&mut parts, 0.1, false, false);
         }
-        assert_eq!(parts.mute, MUTE.0);
+        assert!(parts.are_least());
         // Its frames hold one packet each.
         let before = parts;
-        assert!(!witness.adapt(&mut parts, 0.3, true));
+        assert!(!witness.adapt(&mut parts, 0.3, true, false));
         assert!(parts.witness > before.witness);
         for _ in 0..50 {
-            witness.adapt(&mut parts, 0.9, true);
+            witness.adapt(&mut parts, 0.9, true, false);
         }
         assert_eq!(parts.witness, WITNESS_MOST);
         witness.note_spread(Some(0.1));
-        assert!(witness.adapt(&mut parts, 0.9, false));
+        assert!(witness.adapt(&mut parts, 0.9, false, false));
         assert_eq!(parts.witness, WITNESS_KNOWN);
         for _ in 0..50 {
-            assert!(witness.adapt(&mut parts, 0.9, false));
+            assert!(witness.adapt(&mut parts, 0.9, false, false));
         }
         assert_eq!(parts.mute, MUTE.1);
+        // Beside other networks, less payload leaves too little time for turns.
+        assert!(witness.adapt(&mut parts, 0.4, false, false));
+        assert!(!witness.adapt(&mut parts, 0.4, false, true));
     }
 
     #[test]

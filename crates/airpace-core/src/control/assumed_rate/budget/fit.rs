@@ -5,8 +5,9 @@
 /// the more it changes their number.
 const TURN_ERROR: f64 = 0.1;
 const PAYLOAD_ERROR: f64 = 0.06;
-/// Variance of a count of answers as a part of it.
-const COUNT_VARIANCE: f64 = 0.3;
+/// Variance of a count of answers as a part of it, where no other network sends and where others do.
+pub(super) const COUNT_VARIANCE: f64 = 0.3;
+pub(super) const COUNT_VARIANCE_AMONG_OTHERS: f64 = 0.8;
 /// Deviations count linearly from so many standard deviations on: queues that fill or drain.
 const LINEAR_FROM: f64 = 2.0;
 /// Least part of the slot that payload leaves. Below, the logarithm goes on as a straight line.
@@ -32,6 +33,15 @@ pub(super) struct Found {
     pub(super) spread: f64,
 }
 
+/// What the slots tell.
+#[derive(Clone, Debug)]
+pub(super) struct Fit {
+    pub(super) found: Vec<Found>,
+    /// How unlikely the slots are by what was expected: the negative logarithm of their probability, but for a constant
+    /// (Laplace's approximation).
+    pub(super) unlikely: f64,
+}
+
 /// A slot.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
@@ -41,6 +51,8 @@ pub(super) struct Row {
     /// Bits to each station for each second of the slot.
     bits: Vec<f64>,
     weight: f64,
+    /// Variance of the count as a part of it.
+    count_variance: f64,
 }
 
 /// Logarithms, of a turn first, and the airtimes of a bit themselves, seconds.
@@ -64,6 +76,15 @@ impl Row {
             turns_ln: (turns / seconds).ln(),
             bits,
             weight,
+            count_variance: COUNT_VARIANCE,
+        }
+    }
+
+    /// The same slot, if the count varies by so much.
+    pub(super) fn with_count_variance(self, count_variance: f64) -> Self {
+        Self {
+            count_variance,
+            ..self
         }
     }
 
@@ -82,7 +103,7 @@ impl Row {
     /// Variance of the deviation where payload leaves the part `left` of the slot.
     fn variance(&self, left: f64) -> f64 {
         let payload = PAYLOAD_ERROR * (1.0 - left) / left;
-        TURN_ERROR * TURN_ERROR + payload * payload + COUNT_VARIANCE / self.turns
+        TURN_ERROR * TURN_ERROR + payload * payload + self.count_variance / self.turns
     }
 
     /// What a deviation costs, half of its square unless it is large, and its weight in the sum of squares.
@@ -102,7 +123,7 @@ impl Row {
 
 /// The logarithms for which the deviations of the slots and those from what is expected have the least sum of costs, in
 /// steps from `at` on; `None` if they cannot be told.
-pub(super) fn fit(rows: &[Row], expected: &[Expected], at: Vec<f64>) -> Option<Vec<Found>> {
+pub(super) fn fit(rows: &[Row], expected: &[Expected], at: Vec<f64>) -> Option<Fit> {
     let mut at = Point::of(at);
     let mut factor = None;
     for _ in 0..STEPS {
@@ -124,7 +145,36 @@ pub(super) fn fit(rows: &[Row], expected: &[Expected], at: Vec<f64>) -> Option<V
             spread: column[idx].sqrt(),
         }
     });
-    Some(found.collect())
+    let found = found.collect();
+    let variances: Vec<f64> = variances(rows, &at);
+    let slots = rows.iter().zip(&variances);
+    let slots: f64 = slots
+        .map(|(row, variance)| 0.5 * row.weight * variance.ln())
+        .sum();
+    let others: f64 = expected.iter().map(|of| of.spread.ln()).sum();
+    let size = at.ln.len();
+    let volume: f64 = (0..size).map(|idx| factor[idx * size + idx].ln()).sum();
+    Some(Fit {
+        found,
+        unlikely: cost(rows, &variances, expected, &at) + slots + others + volume,
+    })
+}
+
+/// The variances of the deviations of the slots.
+fn variances(rows: &[Row], at: &Point) -> Vec<f64> {
+    let variances = rows.iter().map(|row| row.variance(row.deviation(at).1));
+    variances.collect()
+}
+
+/// What all deviations cost.
+fn cost(rows: &[Row], variances: &[f64], expected: &[Expected], at: &Point) -> f64 {
+    let slots = rows.iter().zip(variances);
+    let slots = slots.map(|(row, &variance)| row.cost(row.deviation(at).0, variance).0);
+    let others = expected.iter().zip(&at.ln).map(|(of, ln)| {
+        let units = (ln - of.ln) / of.spread;
+        0.5 * units * units
+    });
+    slots.sum::<f64>() + others.sum::<f64>()
 }
 
 /// The lower half of the matrix JᵀWJ, row by row, and the vector JᵀWr.
@@ -156,17 +206,8 @@ fn normal_equations(rows: &[Row], expected: &[Expected], at: &Point) -> (Vec<f64
 /// Takes the step, halved until the cost does not rise.
 fn step(rows: &[Row], expected: &[Expected], at: Point, change: &[f64]) -> Point {
     // Variances that moved with the airtimes would draw them to where they are large.
-    let variances = rows.iter().map(|row| row.variance(row.deviation(&at).1));
-    let variances: Vec<f64> = variances.collect();
-    let cost = |at: &Point| {
-        let slots = rows.iter().zip(&variances);
-        let slots = slots.map(|(row, &variance)| row.cost(row.deviation(at).0, variance).0);
-        let others = expected.iter().zip(&at.ln).map(|(of, ln)| {
-            let units = (ln - of.ln) / of.spread;
-            0.5 * units * units
-        });
-        slots.sum::<f64>() + others.sum::<f64>()
-    };
+    let variances = variances(rows, &at);
+    let cost = |at: &Point| cost(rows, &variances, expected, at);
     let before = cost(&at);
     let mut part = 1.0;
     for _ in 0..HALVINGS {
@@ -234,7 +275,7 @@ mod tests {
     #[test]
     fn without_slots_what_is_expected_remains() {
         let expected = [1.0, -2.0].map(|ln| Expected { ln, spread: 0.3 });
-        let found = fit(&[], &expected, vec![0.0, 0.0]).unwrap();
+        let Fit { found, .. } = fit(&[], &expected, vec![0.0, 0.0]).unwrap();
         for (found, expected) in found.iter().zip(expected) {
             assert!((found.ln - expected.ln).abs() < 1e-9);
             assert!((found.spread - 0.3).abs() < 1e-9);
