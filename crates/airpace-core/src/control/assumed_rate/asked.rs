@@ -28,9 +28,9 @@ const ALONE_SHARE: f64 = 0.3;
 /// Mean and swing of the rates in a survey as parts of what they were before it, and once other networks show.
 const SWING_ALONE: (f64, f64) = (0.75, 0.25);
 const SWING_AMONG_OTHERS: (f64, f64) = (1.0, 0.4);
-/// Factors on them per slot, chosen by simulation: while frames are too short to be answered each; while turns hold more than so many packets;
-/// while the access point holds packets; and while turns take more than so much of the time beside other networks, so that payload
-/// hardly shows.
+/// Factors on them per slot, chosen by simulation: while frames are too short to be answered each; while turns hold more than so
+/// many packets; while the access point holds packets; and while turns take more than so much of the time beside other networks,
+/// so that payload hardly shows.
 const SHORT: f64 = 1.25;
 const LONG: f64 = 0.9;
 const QUEUED: f64 = 0.7;
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_lasts_ends_the_questions_for_a_while() {
+    fn a_queue_shrinks_the_survey_and_counts_once_it_has_lasted() {
         let mut asked = surveyed();
         assert!(!asked.note_wait(0.02, 1e-3) && !asked.note_wait(0.1, 0.04));
         for _ in 0..QUEUED_SLOTS {

@@ -107,7 +107,7 @@ impl Sent {
 
     /// Whether its answers shall tell of others' frames as well.
     pub(super) fn is_client(&self) -> bool {
-        matches!(self.role, Some(Role::Witness | Role::Asked))
+        self.role.is_some_and(Role::is_client)
     }
 
     /// Whether frames to it are too short to be answered each.
@@ -192,7 +192,7 @@ impl TimeBudget {
         });
     }
 
-    /// Turns in a slot; `None` unless a client is known to answer once for all that it reads, or there is a witness. A station
+    /// Turns in a slot; `None` unless a client is known to answer once for all that it reads, or has a role. A station
     /// whose answers do not tell has as many turns as the others, if it has so many packets.
     pub(super) fn turns(&self, sent: &[Sent]) -> Option<f64> {
         if sent.len() > MOST_STATIONS {
@@ -340,11 +340,8 @@ impl TimeBudget {
             ln: of.bit_s.ln(),
             spread: of.spread,
         }));
-        let mut at = vec![self.turn_ln];
-        at.extend(sent.iter().map(|of| {
-            let known = self.airtimes.iter().find(|known| known.0 == of.station);
-            known.map_or(of.bit_s.ln(), |known| known.1)
-        }));
+        let airtimes = self.airtimes.iter().map(|known| (known.0, known.1));
+        let at = start(self.turn_ln, airtimes, sent);
         let rows = self.slots.iter().filter(|slot| slot.is_of(sent));
         let rows: Vec<Row> = rows.map(|slot| slot.row(sent)).collect();
         if rows.len() < FEWEST_SLOTS && sent.iter().any(|of| of.role.is_some()) {
@@ -380,12 +377,7 @@ impl TimeBudget {
             Some((turn_ln, airtimes)) => (*turn_ln, airtimes.as_slice()),
             None => (usual_ln, &[][..]),
         };
-        let mut at = vec![turn_ln];
-        at.extend(sent.iter().map(|of| {
-            let known = airtimes.iter().find(|known| known.0 == of.station);
-            known.map_or(of.bit_s.ln(), |known| known.1)
-        }));
-        at
+        start(turn_ln, airtimes.iter().copied(), sent)
     }
 
     /// What the slots tell, with or without other networks, whichever explains them better, and by the other explanation if there
@@ -429,6 +421,20 @@ impl TimeBudget {
             (alone, Some(among_others))
         })
     }
+}
+
+/// The logarithms to begin with: those that were found before, and what is known otherwise of the other stations.
+fn start(
+    turn_ln: f64,
+    airtimes: impl Iterator<Item = (StationId, f64)> + Clone,
+    sent: &[Sent],
+) -> Vec<f64> {
+    let mut at = vec![turn_ln];
+    at.extend(sent.iter().map(|of| {
+        let known = airtimes.clone().find(|known| known.0 == of.station);
+        known.map_or(of.bit_s.ln(), |known| known.1)
+    }));
+    at
 }
 
 impl Slot {

@@ -3,13 +3,13 @@
 use super::MEMORY_FRAMES;
 
 /// Weight of a slot in the share.
-const GAIN: f64 = 0.1;
+pub(super) const GAIN: f64 = 0.1;
 /// The share rises only after so many frames of each station have shown it: four times as many as
 /// means are taken over. After a burst of short frames, as when ten downloads begin, transits are too
 /// short for a while, but no longer than the means remember them.
 const PATIENCE_FRAMES: f64 = 4.0 * MEMORY_FRAMES;
 /// Largest share: four other networks that always send.
-const SHARE_MOST: f64 = 0.8;
+pub(super) const SHARE_MOST: f64 = 0.8;
 
 /// What the rounds have shown so far.
 #[derive(Clone, Copy, Debug, Default)]

@@ -7,6 +7,7 @@ use super::alike::{drawn_together, width_of};
 use super::asked::Asked;
 use super::budget::{BitAirtime, Sent, TURN_S, TimeBudget};
 use super::clients::Clients;
+use super::foreign;
 use super::load::Grant;
 use super::recent::Recent;
 use super::sent::UNSEEN_SPREAD;
@@ -23,9 +24,6 @@ const USED_SPREAD: f64 = 0.3;
 /// Answers that were seldom within this time are so still. Where frames hold two or three packets, they seem to be for
 /// every second.
 const REMEMBERED: Duration = Duration::from_secs(10);
-/// Weight of a slot in other networks' share of the time, and its largest value.
-const FOREIGN_GAIN: f64 = 0.1;
-const FOREIGN_MOST: f64 = 0.8;
 /// After other networks have gone, the turns of a single station are told for so long, until the sensor sees frames again.
 const LEFT_WITHIN: Duration = Duration::from_secs(3);
 /// How long after an upload nothing is asked.
@@ -179,9 +177,7 @@ impl Hidden {
         let may_be_others = is_asked || self.budget.has_others() || self.least >= LEAST_SLOTS;
         self.budget.solve(sent, may_be_others);
         if !self.budget.has_others() {
-            if self.foreign_share > 0.0 {
-                (self.left, self.foreign_share) = (Some(now), 0.0);
-            }
+            self.note_left(now);
         } else if let Some(turns) = turns {
             self.note_foreign(length, turns);
         }
@@ -198,8 +194,7 @@ impl Hidden {
 
     /// Clients are not asked any more, because no other network sends if that `is_known`.
     fn settle(&mut self, now: Time, is_known: bool) {
-        let had_others = self.foreign_share > 0.0;
-        if is_known && !had_others {
+        if is_known && self.foreign_share == 0.0 {
             self.asked.settle();
         } else {
             // Others that have just gone may come again.
@@ -208,12 +203,24 @@ impl Hidden {
         if self.budget.has_others() {
             self.budget.forget_slots();
         }
-        if had_others {
-            (self.left, self.foreign_share) = (Some(now), 0.0);
-        }
+        self.note_left(now);
         if self.seldom.len() < FEWEST {
             self.swings.break_off(now);
         }
+    }
+
+    /// Other networks do not send, or not any more.
+    fn note_left(&mut self, now: Time) {
+        if self.foreign_share > 0.0 {
+            (self.left, self.foreign_share) = (Some(now), 0.0);
+        }
+    }
+
+    /// Forgets airtimes and rates, and keeps who answers and what clients have told.
+    fn forget(&mut self) {
+        (self.budget, self.swings) = (TimeBudget::default(), Swings::default());
+        (self.foreign_share, self.least) = (0.0, 0);
+        self.grants.clear();
     }
 
     /// Share of the time in which other networks send, if turns tell it.
@@ -226,11 +233,11 @@ impl Hidden {
     fn note_foreign(&mut self, length: Duration, turns: f64) {
         let share = turns * (self.budget.turn_s() - TURN_S) / length.as_secs_f64();
         let gain = if self.foreign_share > 0.0 {
-            FOREIGN_GAIN
+            foreign::GAIN
         } else {
             1.0
         };
-        self.foreign_share += gain * (share.clamp(0.0, FOREIGN_MOST) - self.foreign_share);
+        self.foreign_share += gain * (share.clamp(0.0, foreign::SHARE_MOST) - self.foreign_share);
     }
 
     /// Chooses the rates of surveys by a slot. Returns whether it tells airtimes.
@@ -293,15 +300,7 @@ impl AssumeRates {
                 self.hidden.swings.break_off(now);
                 return;
             }
-            self.hidden = Hidden {
-                seldom: core::mem::take(&mut self.hidden.seldom),
-                clients: core::mem::take(&mut self.hidden.clients),
-                witness: core::mem::take(&mut self.hidden.witness),
-                asked: core::mem::take(&mut self.hidden.asked),
-                uploaded: self.hidden.uploaded,
-                left: self.hidden.left,
-                ..Hidden::default()
-            };
+            self.hidden.forget();
             return;
         }
         let passive = samples.iter().filter(|sample| sample.is_passive);

@@ -4,7 +4,7 @@ use super::AssumeRates;
 use crate::report::Allocation;
 use airpace_units::StationId;
 
-/// Largest part of the time that payload may take by the rates, in a cell with such stations. After a survey, in which rounds are
+/// Largest part of the time that payload may take by the rates of stations with a role. After a survey, in which rounds are
 /// short, the law permits more for some slots, and the queue that the access point then holds would stay: what a mute station is
 /// sent would tell nothing. With 0.82 it stayed in one run of two on the emulated access point, with 0.8 in three of three, and with
 /// 0.78 in one of eighteen, of four cells; agents have 0.75 there.
@@ -65,7 +65,7 @@ impl AssumeRates {
         }
     }
 
-    /// Notes what the stations of stations with a role may be sent, from a slot's end on or in the course of one.
+    /// Notes what stations with a role may be sent, from a slot's end on or in the course of one.
     pub(super) fn note_grants(&mut self, is_slot: bool) {
         if is_slot {
             let before = core::mem::take(&mut self.hidden.grants);

@@ -52,7 +52,7 @@ impl AssumeRates {
             } else {
                 answers
             };
-            let is_client = matches!(role, Some(Role::Witness | Role::Asked));
+            let is_client = role.is_some_and(Role::is_client);
             let is_counted = is_client || is_seen && report.answers == Answers::Tell;
             sent.push(Sent {
                 station: report.station,

@@ -27,7 +27,7 @@ const SURVEY_SWING: f64 = 0.7;
 const SURVEY_PART: f64 = 0.55;
 /// Standard deviation of the logarithm of an airtime that is worth a survey, and one that ends it.
 const SURVEY_SPREADS: (f64, f64) = (0.2, 0.12);
-/// Longest survey. One with a witness goes on up to the second time while fewer slots than this have told something.
+/// Longest survey. One that is guided goes on up to the second time while fewer slots than this have told something.
 const SURVEY_MOST: Duration = Duration::from_millis(4_000);
 const SURVEY_LONGEST: Duration = Duration::from_millis(8_000);
 const SURVEY_SLOTS: u32 = 20;
@@ -149,7 +149,7 @@ impl Swings {
                 survey.has_drained &= is_short;
                 return false;
             }
-            // Its queue shows in waits there.
+            // Where clients are asked, waits show a queue.
             survey.has_drained |= matches!(of.by, Guide::Asked(_));
         }
         if !survey.has_drained {

@@ -86,6 +86,13 @@ pub(super) enum Role {
     Asked,
 }
 
+impl Role {
+    /// Whether its answers shall tell of others' frames as well.
+    pub(super) const fn is_client(self) -> bool {
+        matches!(self, Self::Witness | Self::Asked)
+    }
+}
+
 /// What the slots tell of who answers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Witness {
