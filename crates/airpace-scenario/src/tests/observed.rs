@@ -84,6 +84,18 @@ fn observed_stations_get_nearly_what_agents_would_get_them() {
     assert!(observed_ms <= closed_ms / 10.0, "{observed_ms} {closed_ms}");
 }
 
+/// Acknowledgements end at the host of the senders and pass no node there. The box saw none of them and paced nobody.
+#[test]
+fn a_box_on_the_host_of_the_senders_observes_what_comes_back_to_them() {
+    let downloads = "[[flow]]\nkind = \"tcp\"\n";
+    let (_, closed_ms) = measured(downloads, "law = \"none\"");
+    let at_host = "at = \"server\"\nreports = \"observed\"";
+    let (in_wire, _) = measured(downloads, "reports = \"observed\"");
+    let (at_host, at_host_ms) = measured(downloads, at_host);
+    assert!(at_host_ms <= closed_ms / 4.0, "{at_host_ms} {closed_ms}");
+    assert!(sum(&at_host) >= 0.9 * sum(&in_wire), "{at_host:?}");
+}
+
 /// The cell with agents on the stations of these numbers, one download each.
 fn mixed(agents: &[usize]) -> Vec<f64> {
     let stations = [9, 4, 1].into_iter().enumerate().map(|(index, mcs)| {
@@ -421,4 +433,28 @@ reports = "observed"
     println!("{observed} of {closed} Mbit/s, {observed_ms} of {closed_ms} ms");
     assert!(observed >= 0.85 * closed, "{observed} {closed}");
     assert!(observed_ms <= closed_ms / 2.0, "{observed_ms} {closed_ms}");
+}
+
+/// What the network sent before a station's answer made its frames look longer: alone it had 0.86 of what agents give.
+#[test]
+fn downloads_beside_another_network_that_always_sends_have_what_agents_give() {
+    for stations in [&[9][..], &[4, 4, 4]] {
+        let stations = stations.iter().enumerate().map(|(index, mcs)| {
+            format!("[[node]]\nname = \"s{index}\"\nkind = \"station\"\nrate = \"mcs {mcs}\"\n")
+        });
+        let cell = cell(&stations.collect::<String>());
+        let goodput = |proxy: &str| {
+            let text = format!(
+                "{cell}[[flow]]\nkind = \"tcp\"\n[[proxy]]\n{proxy}\n[channel]\nneighbours = 1\n"
+            );
+            let run =
+                |seed: &str| figures(&finished(&loaded(&text, &["duration=10 s", seed])).summary);
+            over_seeds(3, run).0
+        };
+        let (agents, observed) = (goodput(AGENTS), goodput("reports = \"observed\""));
+        println!("{agents:.1?} {observed:.1?}");
+        for (observed, agents) in observed.iter().zip(&agents) {
+            assert!(*observed >= 0.9 * agents, "{observed} {agents}");
+        }
+    }
 }

@@ -55,6 +55,10 @@ impl World {
         if self.is_multicast(&parcel) {
             return self.send_to_group(node, parcel);
         }
+        // A proxy on the host of the senders sees what comes back to them as well.
+        if self.proxies.iter().any(|proxy| proxy.config.at == node) {
+            self.observe_passing(node, &parcel);
+        }
         self.arrive(parcel);
     }
 

@@ -18,6 +18,10 @@ const EXCESS_EXPONENT: f64 = 1.2;
 /// Frames per burst are fewer by this factor, since losses in the uplink divide some bursts (simulation of one to five
 /// stations).
 pub(super) const UNDIVIDED: f64 = 0.95;
+/// Others' frames count between frames of the cell if they take this share of the time at the least, and the cell's
+/// frames hold so many packets: fewer leave the channel idle, which looks the same.
+const FOREIGN_LEAST: f64 = 0.25;
+const FOREIGN_LEVEL: f64 = 6.0;
 /// Observations fade with this time constant.
 const MEMORY_S: f64 = 1.0;
 /// Fewest bursts for an estimate.
@@ -115,6 +119,37 @@ impl Estimate {
     };
 }
 
+/// What frames take of the air, and how many there are, per second.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CellAir {
+    share: f64,
+    segments: f64,
+    frames: f64,
+    bursts: f64,
+}
+
+impl CellAir {
+    pub(super) fn add(self, other: Self) -> Self {
+        Self {
+            share: self.share + other.share,
+            segments: self.segments + other.segments,
+            frames: self.frames + other.frames,
+            bursts: self.bursts + other.bursts,
+        }
+    }
+
+    /// For how long other networks send between two frames of the cell, seconds, if this is all of the cell. The frames
+    /// of the access point and its stations contend with theirs alike. `None` if the channel may be idle as well.
+    pub(super) fn foreign_s(self) -> Option<f64> {
+        let foreign = 1.0 - self.share;
+        if foreign < FOREIGN_LEAST {
+            return Some(0.0);
+        }
+        let is_full = self.frames > 0.0 && self.segments >= FOREIGN_LEVEL * self.frames;
+        is_full.then(|| foreign / (self.frames + self.bursts))
+    }
+}
+
 impl Observed {
     /// Adds a slot, and lets older ones fade.
     pub(super) fn add(&mut self, slot: &Self, length: Duration) {
@@ -191,9 +226,30 @@ impl Observed {
         self.is_hidden() && (may_skip || self.uploading > UPLOADING_MOST * self.bursts)
     }
 
-    /// Frames per burst, where `contending` stations contend for the air. `clarity`, 0 to 1, says how
-    /// clearly bursts are apart.
-    pub(super) fn estimate(&self, contending: usize, clarity: f64) -> Estimate {
+    /// What the station's frames and answers take of the air, if a segment takes `segment_s` and there were
+    /// `frames_per_burst`; `None` if that is not known. Nothing is handed over to an idle station.
+    pub(super) fn air(&self, segment_s: f64, frames_per_burst: f64) -> Option<CellAir> {
+        if self.packets < 1.0 {
+            return Some(CellAir::default());
+        }
+        let is_answered = self.segments >= LEAST_ACKNOWLEDGED * self.eliciting
+            && self.eliciting_share() >= LEAST_ELICITING;
+        let is_told = segment_s > 0.0 && self.bursts >= FEWEST_BURSTS && is_answered;
+        (is_told && self.seconds > 0.0).then(|| {
+            let frames = self.bursts * frames_per_burst;
+            let overhead_s = FRAME_OVERHEAD_S * frames + UPLINK_EXCHANGE_S * self.bursts;
+            CellAir {
+                share: (self.segments * segment_s + overhead_s) / self.seconds,
+                segments: self.segments / self.seconds,
+                frames: frames / self.seconds,
+                bursts: self.bursts / self.seconds,
+            }
+        })
+    }
+
+    /// Frames per burst, where `contending` stations contend for the air, and other networks send for `foreign_s`
+    /// seconds between two frames of the cell. `clarity`, 0 to 1, says how clearly bursts are apart.
+    pub(super) fn estimate(&self, contending: usize, clarity: f64, foreign_s: f64) -> Estimate {
         let eliciting = self.eliciting_share();
         let acknowledged = self.segments / self.eliciting.max(1.0);
         if self.bursts < FEWEST_BURSTS
@@ -214,7 +270,7 @@ impl Observed {
         let is_stamped =
             2.0 * self.stamped > self.acks && self.hidden < HIDDEN_SOME * self.eliciting.max(1.0);
         let (frames_per_burst, basis) = if is_stamped {
-            (self.frames_per_burst_by_clock(), 0.9)
+            (self.frames_per_burst_by_clock(foreign_s), 0.9)
         } else {
             (Some(UNDIVIDED * expected), 0.6)
         };
@@ -237,13 +293,13 @@ impl Observed {
     /// to the uplink frame in between: T = (F − B)·d + B·(d + U). The clock advances by
     /// S = (F − B)·d within bursts. Hence F/B = 1/(1 − S/(T − U·B)).
     ///
-    /// U is the uplink frame and the airtime of the packets that gather meanwhile, which is the
-    /// larger, the more of the time between frames is packets rather than overhead.
+    /// U is the uplink frame, what other networks send before it, and the airtime of the packets that gather
+    /// meanwhile, which is the larger, the more of the time between frames is packets rather than overhead.
     ///
     /// An acknowledgement that is lost on the air divides a burst: what follows it comes with its
     /// retransmission. Where bursts are further apart than the clock's ticks, such a part is known by
     /// its first acknowledgement, which was written in the same tick as the one before.
-    fn frames_per_burst_by_clock(&self) -> Option<f64> {
+    fn frames_per_burst_by_clock(&self, foreign_s: f64) -> Option<f64> {
         let apart_s = (self.seconds - self.clock_s) / self.bursts;
         let bursts = if apart_s >= APART_S {
             self.crossings.clamp(1.0, self.bursts)
@@ -253,8 +309,8 @@ impl Observed {
         let mut frames_per_burst = 1.5;
         for _ in 0..ITERATIONS {
             let round_s = self.seconds / (bursts * frames_per_burst);
-            let payload = (1.0 - FRAME_OVERHEAD_S / round_s).max(0.0);
-            let uplink_s = UPLINK_EXCHANGE_S * (1.0 + payload);
+            let payload = (1.0 - (FRAME_OVERHEAD_S + foreign_s) / round_s).max(0.0);
+            let uplink_s = (UPLINK_EXCHANGE_S + foreign_s) * (1.0 + payload);
             let without_uplink = self.seconds - uplink_s * bursts;
             let within = self.clock_s / without_uplink;
             if without_uplink <= 0.0 || within >= 1.0 - 1.0 / MOST_FRAMES {
@@ -294,4 +350,66 @@ impl Observed {
 pub(super) fn expected_frames_per_burst(contending: usize) -> f64 {
     // There are far fewer than 2^52 stations.
     1.0 + LONE_EXCESS / (contending.max(1) as f64).powf(EXCESS_EXPONENT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A second with so many frames of so many segments, two of three in a burst with the next, at 33 µs per segment
+    /// and with `between_s` of others' frames before each access.
+    fn second(frames: f64, level: f64, between_s: f64) -> Observed {
+        let bursts = frames / 1.5;
+        let own_s = frames * (FRAME_OVERHEAD_S + level * 33e-6) + bursts * UPLINK_EXCHANGE_S;
+        let seconds = own_s + (frames + bursts) * between_s;
+        let within_s = (seconds - bursts * (UPLINK_EXCHANGE_S + between_s)) / frames;
+        Observed {
+            seconds,
+            bursts,
+            crossings: bursts,
+            clock_s: (frames - bursts) * within_s,
+            acks: frames * level / 2.0,
+            stamped: frames * level / 2.0,
+            repeats: frames * level / 4.0,
+            segments: frames * level,
+            flows: 1.0,
+            packets: frames * level,
+            eliciting: frames * level,
+            ..Observed::default()
+        }
+    }
+
+    #[test]
+    fn frames_of_other_networks_before_an_answer_do_not_make_frames_look_longer() {
+        let observed = second(150.0, 40.0, 1.5e-3);
+        let cell = observed.air(33e-6, 1.5).unwrap();
+        let foreign_s = cell.foreign_s().unwrap();
+        assert!((foreign_s / 1.5e-3 - 1.0).abs() < 0.01, "{foreign_s}");
+        // Packets gather while others send, which the model adds to the way from one burst to the next.
+        let known = observed.estimate(1, 1.0, foreign_s).frames_per_burst;
+        let ignored = observed.estimate(1, 1.0, 0.0).frames_per_burst;
+        assert!((known - 1.5).abs() < 0.25, "{known}");
+        assert!(ignored < 1.35, "{ignored}");
+    }
+
+    #[test]
+    fn an_idle_channel_is_no_other_network() {
+        // Few packets per frame.
+        let cell = second(150.0, 3.0, 3e-3).air(33e-6, 1.5).unwrap();
+        assert_eq!(cell.foreign_s(), None);
+        assert_eq!(CellAir::default().foreign_s(), None);
+        // Little time is left over.
+        let cell = second(400.0, 40.0, 0.1e-3).air(33e-6, 1.5).unwrap();
+        assert_eq!(cell.foreign_s(), Some(0.0));
+    }
+
+    #[test]
+    fn what_a_station_takes_of_the_air_is_unknown_without_answers() {
+        let mut observed = second(150.0, 40.0, 0.0);
+        assert!(observed.air(0.0, 1.5).is_none());
+        observed.segments = 0.5 * observed.eliciting;
+        assert!(observed.air(33e-6, 1.5).is_none());
+        let idle = Observed::default().air(0.0, 1.0).unwrap();
+        assert_eq!(idle.share, 0.0);
+    }
 }

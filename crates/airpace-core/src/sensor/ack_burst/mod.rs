@@ -28,6 +28,7 @@ use crate::wire::tcp::Timestamps;
 use crate::wire::transport::SackBlock;
 use airpace_units::{StationId, Time};
 use core::time::Duration;
+use estimate::CellAir;
 use station::StationBursts;
 use std::collections::BTreeMap;
 pub use transit::SegmentTransit;
@@ -122,7 +123,12 @@ pub struct AckBurst {
     contending: Option<(Time, usize)>,
     /// The way to the access point and back, and when it was last determined.
     way: (Time, Duration),
+    /// For how long other networks send between two frames of the cell, seconds, and when that was last determined.
+    foreign_s: (Time, f64),
 }
+
+/// Time constant with which it is forgotten that other networks send, while the cell does not tell, seconds.
+const FOREIGN_MEMORY_S: f64 = 3.0;
 
 /// A station without an acknowledgement for this long does not contend.
 const CONTENDS: Duration = Duration::from_millis(200);
@@ -199,9 +205,11 @@ impl AckBurst {
     pub fn close_slot(&mut self, now: Time, station: StationId) -> SlotReport {
         let contending = self.contending(now);
         self.determine_way(now);
+        self.determine_foreign(now);
+        let foreign_s = self.foreign_s.1;
         let slot = self
             .station(now, station)
-            .close_slot(now, contending.max(1));
+            .close_slot(now, contending.max(1), foreign_s);
         SlotReport {
             slot: slot.number,
             frames: slot.frames,
@@ -229,6 +237,23 @@ impl AckBurst {
             let ways = self.stations.values().filter_map(|of| of.way(now));
             self.way = (now, ways.min().unwrap_or_default());
         }
+    }
+
+    /// Determines for how long other networks send between two frames of the cell, once for all slots that end at the
+    /// same time. While the cell does not tell, because what a station takes of the air is not known, as under UDP, or
+    /// frames hold little, what it told before fades.
+    fn determine_foreign(&mut self, now: Time) {
+        let (before, before_s) = self.foreign_s;
+        if before == now {
+            return;
+        }
+        let mut stations = self.stations.values();
+        let cell = stations.try_fold(CellAir::default(), |cell, of| Some(cell.add(of.air()?)));
+        let foreign_s = cell.and_then(CellAir::foreign_s).unwrap_or_else(|| {
+            let since = now.saturating_since(before);
+            before_s * (-since.as_secs_f64() / FOREIGN_MEMORY_S).exp()
+        });
+        self.foreign_s = (now, foreign_s);
     }
 
     /// How many stations contend. The slots of many stations end at the same time, so they are

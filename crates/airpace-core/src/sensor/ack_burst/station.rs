@@ -1,6 +1,6 @@
 //! The bursts of one station.
 
-use super::estimate::Observed;
+use super::estimate::{CellAir, Observed};
 use super::flow::{Arrived, Flow, TICK_S};
 use super::handed_over::HandedOver;
 use super::path::PathDelay;
@@ -30,6 +30,8 @@ const BURST_MOST: u32 = 6_500_631;
 /// the answer, SIFS, block ack, AIFS and half the first back-off window (IEEE 802.11-2020, 10.3 and table 9-155).
 const COMPOSED_AFTER: Duration = Duration::from_micros(150);
 
+/// The most by which a segment takes longer than in the slot before, beside other networks.
+const SLOWER_MOST: f64 = 1.1;
 /// Slots of which the transits of QUIC count, and the least density of what they agree about: how many packets a burst
 /// answers is a guess, so that those of the own frame scatter, and only the densest peak tells.
 const HIDDEN_SLOTS: u64 = 20;
@@ -126,6 +128,8 @@ pub(super) struct StationBursts {
     transits: Transits,
     /// What the last slots told that a segment takes, seconds; 0 until they have.
     segment_s: f64,
+    /// What it told of frames per burst.
+    frames_per_burst: f64,
     /// Those of bursts that answer packets of QUIC.
     hidden_transits: Transits,
     /// Whether the slot before told an airtime.
@@ -153,6 +157,7 @@ impl StationBursts {
             path: PathDelay::default(),
             transits: Transits::default(),
             segment_s: 0.0,
+            frames_per_burst: 1.0,
             hidden_transits: Transits::agreeing(HIDDEN_PEAK_LEAST, HIDDEN_SLOTS),
             tells_airtime: false,
             uploads: Uploads::default(),
@@ -211,6 +216,14 @@ impl StationBursts {
         }
         self.burst.last = Some(now);
         begins
+    }
+
+    /// What it takes of the air, and how many frames it has; `None` if that is not known.
+    pub(super) fn air(&self) -> Option<CellAir> {
+        if self.uploads.are_seen() {
+            return None;
+        }
+        self.recent.air(self.segment_s, self.frames_per_burst)
     }
 
     /// The way to the access point and back, as far as this station tells it.
@@ -378,7 +391,24 @@ impl StationBursts {
         self.burst.written_s = Some((first_s, advance_s + more_s));
     }
 
-    pub(super) fn close_slot(&mut self, now: Time, contending: usize) -> ClosedSlot {
+    /// What a segment takes, seconds, if the slots tell `told_s`.
+    ///
+    /// Frames of other networks are in the times of short frames, which then seem slow; a slower station is sent less, and
+    /// its frames become shorter still. So beside other networks it becomes slower little by little.
+    fn believed_s(&self, told_s: f64, foreign_s: f64) -> f64 {
+        if foreign_s > 0.0 && self.segment_s > 0.0 {
+            told_s.min(self.segment_s * SLOWER_MOST)
+        } else {
+            told_s
+        }
+    }
+
+    pub(super) fn close_slot(
+        &mut self,
+        now: Time,
+        contending: usize,
+        foreign_s: f64,
+    ) -> ClosedSlot {
         let length = now.saturating_since(self.slot_start);
         let mut observed = core::mem::take(&mut self.observed);
         observed.seconds = length.as_secs_f64();
@@ -388,7 +418,10 @@ impl StationBursts {
         // At most `FLOWS`.
         observed.flows = (flows.count() + quic.count()) as f64;
         self.recent.add(&observed, length);
-        let estimate = self.recent.estimate(contending, self.gap.clarity());
+        let estimate = self
+            .recent
+            .estimate(contending, self.gap.clarity(), foreign_s);
+        self.frames_per_burst = estimate.frames_per_burst;
         let mut closed = ClosedSlot {
             number: self.slot,
             length,
@@ -422,6 +455,7 @@ impl StationBursts {
             let level = f64::from(closed.packets) / f64::from(closed.frames.max(1));
             let segments = level / self.recent.packets_per_segment();
             let told_s = self.transits.close_per_segment_s();
+            let told_s = told_s.map(|told_s| self.believed_s(told_s, foreign_s));
             self.segment_s = told_s.unwrap_or(self.segment_s);
             let segment_s = if self.recent.is_hidden() {
                 hidden_s

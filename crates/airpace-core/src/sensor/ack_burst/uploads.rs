@@ -62,6 +62,11 @@ impl Uploads {
         Duration::try_from_secs_f64(self.segment_s? * f64::from(segments)).ok()
     }
 
+    /// Whether the station uploads so much that the last slots told how fast.
+    pub(super) const fn are_seen(&self) -> bool {
+        self.segment_s.is_some()
+    }
+
     /// Ends the slot: the PHY rate of the frames, bit/s, if enough were seen.
     pub(super) fn close(&mut self) -> Option<f64> {
         self.segment_s = self.times.close_per_segment_s();

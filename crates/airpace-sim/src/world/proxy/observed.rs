@@ -142,7 +142,7 @@ impl ProxyNode {
 }
 
 impl World {
-    /// Shows a packet that passes `node` to the proxy there, if it observes the packet's sender.
+    /// Shows a packet that passes `node`, or ends there, to the proxy there, if it observes the packet's sender.
     pub(in crate::world) fn observe_passing(&mut self, node: NodeId, parcel: &Parcel) {
         let Some(flow) = self.flows.get(parcel.flow as usize) else {
             return;
