@@ -1,4 +1,4 @@
-//! Reports that are lost.
+//! Reports that are lost, and reports of frames of A-MSDUs.
 
 use super::{finished, loaded};
 use crate::results::SimulationSummary;
@@ -55,4 +55,20 @@ fn stations_that_all_lose_nine_of_ten_reports_have_a_third_of_the_goodput_and_sh
     assert!(after >= before / 3.0, "{before} and {after}");
     let (before, after) = (ping_p95(&plain), ping_p95(&lossy));
     assert!(after <= 1.5 * before, "{before} and {after} ms");
+}
+
+/// Agents with a monitor interface took an A-MSDU for a packet: a target of 40 packets was held as 80, and one of 96 was never reached.
+#[test]
+fn a_level_counts_the_packets_of_an_amsdu() {
+    for (target, monitor) in [(40.0, true), (40.0, false), (96.0, true)] {
+        let text = format!(
+            "warm_up = \"2 s\"\nduration = \"2 s\"\n[channel]\namsdu = \"3100 B\"\n[[node]]\nkind = \"ap\"\n\
+             [[node]]\nkind = \"station\"\nrate = \"mcs 9 nss 2\"\nmonitor = {monitor}\n\
+             [[flow]]\nkind = \"saturate\"\n[[proxy]]\nlaw = \"nonlinear\"\nlevel = {target}\n"
+        );
+        let summary = finished(&loaded(&text, &[])).summary;
+        // The level of a link is in MPDUs, with two packets each.
+        let level = 2.0 * summary.links[0].level;
+        assert!((level / target - 1.0).abs() < 0.03, "{target}: {level}");
+    }
 }

@@ -70,6 +70,7 @@ impl Address {
             ampdu: reception.ampdu,
             sequence: reception.sequence,
             retry: reception.retry,
+            packets: reception.packets,
         }
     }
 }

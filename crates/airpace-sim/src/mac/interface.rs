@@ -165,6 +165,8 @@ pub struct Mpdu {
     pub sequence: u16,
     /// Whether it had been sent before.
     pub retry: bool,
+    /// Packets that it carries: several in an A-MSDU.
+    pub packets: u16,
 }
 
 /// Why a packet was dropped.
@@ -182,7 +184,7 @@ pub enum DropReason {
 
 impl FrameRecord {
     /// What a monitor interface at the receiver shows of `mpdu`, one of this frame's MPDUs, which
-    /// carries an IP packet of `bytes`.
+    /// carries IP packets of `bytes` in all.
     #[must_use]
     pub fn shown(&self, mpdu: &Mpdu, bytes: u32) -> meter::Mpdu {
         let frame = FrameHints {
@@ -198,7 +200,7 @@ impl FrameRecord {
             frame,
             sequence,
             tid,
-            packets: 1,
+            packets: mpdu.packets,
             bytes,
         }
     }

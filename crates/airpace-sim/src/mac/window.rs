@@ -90,6 +90,8 @@ pub(super) struct Reception {
     pub(super) ampdu: u32,
     /// Whether it had been sent before.
     pub(super) retry: bool,
+    /// Packets that it carries.
+    pub(super) packets: u16,
 }
 
 /// What the end of an exchange settles.
@@ -281,6 +283,7 @@ impl<P: Packet + Clone> Window<P> {
                 sequence: sequence_number(self.head + offset as u64),
                 ampdu,
                 retry,
+                packets: entry.packets,
             };
             // An MPDU whose packets were handed over in order has none here any more.
             let carried = entry
@@ -371,6 +374,7 @@ impl<P: Packet + Clone> Window<P> {
                 sequence: sequence_number(self.head),
                 ampdu: entry.ampdu,
                 retry: entry.retried,
+                packets: entry.packets,
             };
             self.head += 1;
             settled.acked += 1;
@@ -432,6 +436,7 @@ impl<P: Packet + Clone> Window<P> {
                 sequence,
                 ampdu: entry.ampdu,
                 retry: entry.retried,
+                packets: entry.packets,
             };
             let (received, handed) = (entry.received, entry.handed);
             let packets = usize::from(entry.packets);

@@ -76,10 +76,10 @@ impl AirRadio {
         let Some(current) = &mut self.current else {
             return;
         };
-        current.reported += 1;
         // The packets of an A-MSDU have the same number.
         let is_new = current.decoded.last() != Some(&mpdu.sequence);
         if is_new {
+            current.reported += 1;
             current.decoded.push(mpdu.sequence);
         }
         if !current.is_heard || !is_new {

@@ -31,6 +31,8 @@ pub(in crate::world) struct ManagedStation {
     pub(super) has_agent: bool,
     /// Whether the agent has a monitor interface.
     monitored: bool,
+    /// Packets of the MPDU that its monitor interface hears, and their bytes so far.
+    hearing: (u16, u32),
     /// Reports of it that the law has got since the statistics began.
     pub(super) reports: u64,
     /// Sequence number of the next packet of the tunnel.
@@ -60,6 +62,7 @@ impl ManagedStation {
             fault_draws: Stream::new(seed, "report faults", key),
             has_agent: config.feedback != Feedback::Observed || config.agents.contains(&node),
             monitored: !config.unmonitored.contains(&node),
+            hearing: (0, 0),
             reports: 0,
             next_sequence: 0,
             hash_key: rng::hash_key(seed, "proxy queue", key),
@@ -92,18 +95,26 @@ impl ManagedStation {
         self.agent.as_ref().is_some_and(Agent::has_news)
     }
 
-    /// Hands an MPDU of `frame` to the agent, as the station's monitor interface shows it.
+    /// Takes a packet of an MPDU of `frame`. With the last of them the agent has the MPDU, as the station's
+    /// monitor interface shows it.
     pub(in crate::world) fn on_mpdu(
         &mut self,
         frame: &FrameRecord,
         mpdu: &mac::Mpdu,
         parcel: &Parcel,
     ) {
-        if self.monitored
-            && let Some(agent) = &mut self.agent
-        {
-            agent.on_mpdu(&frame.shown(mpdu, parcel.bytes));
+        if !self.monitored {
+            return;
         }
+        let Some(agent) = &mut self.agent else { return };
+        let (packets, bytes) = self.hearing;
+        let (packets, bytes) = (packets + 1, bytes.saturating_add(parcel.bytes));
+        if packets < mpdu.packets {
+            self.hearing = (packets, bytes);
+            return;
+        }
+        self.hearing = (0, 0);
+        agent.on_mpdu(&frame.shown(mpdu, bytes));
     }
 
     /// Hands a packet of the tunnel to the agent.
