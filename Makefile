@@ -46,10 +46,13 @@ reproduce: papers-page ## every figure and table of the papers from our own runs
 figures: RESUME := --resume
 figures: papers-page ## the same from the runs that are in out/reproduce; only those that are missing are made
 
+# Rows with real packets, which only root can send through an emulated access point.
+LIVE_ROWS := $(if $(filter 0,$(shell id -u)),002-F9-live)
 # The page out/reproduction.md with a figure per row; docs has the page of all rows.
 papers-page: build $(VENV)
 	mkdir -p out
-	target/release/airpace reproduce $(or $(ROWS),000 002 003 004) --out out/reproduce $(RESUME) --markdown > out/reproduction.md
+	target/release/airpace reproduce $(or $(ROWS),000 002 $(LIVE_ROWS) 003 004) --out out/reproduce $(RESUME) --markdown > out/reproduction.md
+	scripts/native-module --release
 	$(PYTHON) -m airpace.reproduce_report out/reproduce --page out/reproduction.md
 	$(if $(ROWS),,rm -rf docs/img/reproduction && cp -r out/img/reproduction docs/img/ && cp out/reproduction.md docs/reproduction.md)
 

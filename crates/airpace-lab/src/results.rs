@@ -72,6 +72,10 @@ pub struct SteadyFigures {
     pub ping_ms: Quantiles,
     /// Round-trip time of pings before the load.
     pub idle_ping_ms: Quantiles,
+    /// Mean time of pings under load from the server to the station, in milliseconds. `None` without answered pings,
+    /// and in files that are older.
+    #[serde(default)]
+    pub one_way_ms: Option<f64>,
     /// Round trips per minute of pings under load: 60000 over the mean in ms of the shortest 95 %.
     /// `None` without answered pings, and in files that are older.
     #[serde(default)]

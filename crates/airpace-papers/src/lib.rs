@@ -32,7 +32,7 @@ pub mod ns3;
 pub mod reproduction;
 mod wqm;
 
-pub use nonlinear::{LiveDownload, LiveSender, LiveTestbed};
+pub use nonlinear::{BUFFER_PACKETS, LiveDownload, LiveSender, LiveTestbed, MEASURED};
 
 use reproduction::Claim;
 

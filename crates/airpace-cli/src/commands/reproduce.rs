@@ -10,13 +10,14 @@ use airpace_papers::reproduction::verdicts::{ListedRow, RowKind};
 use airpace_papers::reproduction::{
     Claim, Effort, Progress, Trial, render, reproduce, select, store::Store,
 };
-use airpace_papers::{LiveDownload, LiveSender, LiveTestbed, catalogue};
+use airpace_papers::{BUFFER_PACKETS, LiveDownload, LiveSender, LiveTestbed, MEASURED, catalogue};
 use airpace_scenario::stop::Stop;
 use anyhow::Context as _;
 use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 const EXAMPLES: &str =
@@ -105,7 +106,7 @@ pub(crate) fn run(args: &Reproduce) -> anyhow::Result<ExitCode> {
         reproduce(
             &claims,
             &effort,
-            Some(&Demo),
+            Some(&Demo::default()),
             store.as_ref(),
             &progress,
             stop,
@@ -153,7 +154,11 @@ fn show(bar: &Bar, event: Progress<'_>) {
 }
 
 /// Runs the arms of the demo for rows that need real packets.
-struct Demo;
+#[derive(Default)]
+struct Demo {
+    /// Whose turn it is: runs would disturb each other.
+    turn: Mutex<()>,
+}
 
 impl LiveTestbed for Demo {
     fn downloads(
@@ -162,6 +167,7 @@ impl LiveTestbed for Demo {
         trial: Trial,
         stop: &Stop,
     ) -> anyhow::Result<Vec<LiveDownload>> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = std::env::temp_dir().join(format!("airpace-reproduce-{}", std::process::id()));
         let program = std::env::current_exe()
             .context("finding this program to start proxies and agents from")?;
@@ -169,7 +175,10 @@ impl LiveTestbed for Demo {
         options.arms = senders.iter().map(|&sender| arm(sender)).collect();
         options.cells = vec![vec![9]];
         options.seed = trial.seed;
-        options.load = options.load.mul_f64(trial.horizon);
+        options.ap_buffer_packets = BUFFER_PACKETS;
+        // Server, proxy and access point stand in one rack.
+        options.wired_delay = Duration::from_micros(100);
+        options.load = options.ramp + MEASURED.mul_f64(trial.horizon);
         let summary = demo::run(&options, stop, &mut |_| {});
         // The summary has all that is needed. A folder that cannot be removed does no harm.
         let _ = std::fs::remove_dir_all(&folder);
@@ -177,7 +186,7 @@ impl LiveTestbed for Demo {
         for arm in summary?.arms {
             downloads.push(LiveDownload {
                 goodput_mbps: arm.figures.goodput_mbps,
-                mean_ping_ms: arm.figures.ping_ms.mean,
+                one_way_ms: arm.figures.one_way_ms,
                 loss: arm.figures.loss,
                 trusted: arm.trusted,
             });

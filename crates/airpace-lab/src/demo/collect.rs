@@ -112,6 +112,7 @@ impl Recorded<'_> {
             goodput_mbps: stations().map(|s| s.goodput_mbps).sum(),
             ping_ms: pings(spans.steady_from, spans.load_to).quantiles(),
             idle_ping_ms: pings(self.idle_from, self.idle_from + self.options.idle).quantiles(),
+            one_way_ms: loaded.one_way_ms,
             rpm: trimmed_mean(&loaded.rtts_ms).and_then(quality::rpm),
             qoo: Requirement::VIDEO_CALL.score(&loaded.rtts_ms, loaded.loss, None),
             loss: share(dropped, packets + dropped),
@@ -128,14 +129,17 @@ impl Recorded<'_> {
     fn loaded_pings(&self, stations: &[Measured]) -> LoadedPings {
         let spans = self.spans();
         let (from, to) = (spans.steady_from, spans.load_to);
-        let mut rtts_ms = Vec::new();
+        let (mut rtts_ms, mut one_ways_ms) = (Vec::new(), Vec::new());
         let mut sent = 0;
         for station in stations {
             rtts_ms.extend(window(&station.pings, from, to));
+            let pings = within(&station.pings, from, to);
+            one_ways_ms.extend(pings.filter_map(|ping| ping.one_way_ms));
             sent += within(&station.pings, from, to).count();
         }
         LoadedPings {
             loss: share((sent - rtts_ms.len()) as u64, sent as u64),
+            one_way_ms: (!one_ways_ms.is_empty()).then(|| mean(one_ways_ms.into_iter())),
             rtts_ms,
         }
     }
@@ -154,6 +158,7 @@ impl Recorded<'_> {
             goodput_mbps: self.goodput(index, spans.steady_from, spans.load_to),
             ping_ms: pings(spans.steady_from, spans.load_to),
             idle_ping_ms: pings(self.idle_from, self.idle_from + self.options.idle),
+            one_way_ms: loaded.one_way_ms,
             rpm: trimmed_mean(&loaded.rtts_ms).and_then(quality::rpm),
             qoo: Requirement::VIDEO_CALL.score(&loaded.rtts_ms, loaded.loss, None),
             loss: share(dropped, sum.down.packets + dropped),
@@ -292,7 +297,9 @@ impl Recorded<'_> {
 struct LoadedPings {
     /// Round-trip times of those that were answered.
     rtts_ms: Vec<f64>,
-    /// Share of those that were not.
+    /// Mean time from the server to the station of those that tell it.
+    one_way_ms: Option<f64>,
+    /// Share of those that were not answered.
     loss: f64,
 }
 
@@ -371,6 +378,7 @@ mod tests {
             .map(|i| Ping {
                 at_s: f64::from(i) / 100.0,
                 rtt_ms: rtt(i),
+                one_way_ms: rtt(i).map(|ms| ms / 2.0),
             })
             .collect();
         (
@@ -415,6 +423,10 @@ mod tests {
         // Pings of 5 ms, a tenth of them lost: as many round trips as if none was, and no call.
         assert_eq!((first.rpm, first.qoo), (Some(12_000.0), Some(0.0)));
         assert_eq!(all.rpm, Some(12_000.0));
+        assert_eq!(
+            (first.one_way_ms, result.per_station[1].figures.one_way_ms),
+            (Some(2.5), None)
+        );
         assert_eq!(result.per_station[1].figures.rpm, None);
         assert!((all.level - 20.0).abs() < 1e-9 && (first.round_ms - 10.0).abs() < 1e-9);
         assert!((result.per_station[0].airtime - 0.1).abs() < 1e-9);

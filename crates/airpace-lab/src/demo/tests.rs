@@ -65,6 +65,7 @@ fn figures() -> SteadyFigures {
         goodput_mbps: 331.2,
         ping_ms,
         idle_ping_ms,
+        one_way_ms: Some(40.0),
         rpm: Some(15_000.0),
         qoo: Some(100.0),
         loss: 0.001,

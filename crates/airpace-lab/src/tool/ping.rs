@@ -7,6 +7,7 @@
 use super::socket::readable_until;
 use super::{Stop, WAKE};
 use anyhow::{Context, Result};
+use nix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
@@ -17,6 +18,9 @@ pub const PAYLOAD: usize = 56;
 
 /// Marks our datagrams. All others are ignored.
 const MAGIC: [u8; 8] = *b"airping1";
+/// Where in a datagram is when it was sent, and when it came to the echo server: CLOCK_MONOTONIC in nanoseconds.
+const SENT: std::ops::Range<usize> = 16..24;
+const ECHOED: std::ops::Range<usize> = 24..32;
 
 /// Configuration of a pinger.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +42,9 @@ pub struct Ping {
     pub at_s: f64,
     /// Round-trip time in milliseconds; `None` if no answer came.
     pub rtt_ms: Option<f64>,
+    /// Time from the pinger to the echo server in milliseconds; `None` if no answer came, or the server
+    /// runs on another host, whose clock has nothing to do with ours.
+    pub one_way_ms: Option<f64>,
 }
 
 /// Answers every ping with itself until `stop` is raised; returns how many it answered.
@@ -53,6 +60,9 @@ pub fn echo(socket: &UdpSocket, stop: &Stop) -> Result<u64> {
         }
         match socket.recv_from(&mut buffer) {
             Ok((n, from)) if buffer[..n].starts_with(&MAGIC) => {
+                if let Some(echoed) = buffer[..n].get_mut(ECHOED) {
+                    echoed.copy_from_slice(&clock_ns().to_be_bytes());
+                }
                 // An answer that cannot be sent is lost, and the pinger counts it.
                 answered += u64::from(socket.send_to(&buffer[..n], from).is_ok());
             }
@@ -118,9 +128,11 @@ impl Pinger {
         let mut datagram = [0u8; PAYLOAD];
         datagram[..8].copy_from_slice(&MAGIC);
         datagram[8..16].copy_from_slice(&(self.sent.len() as u64).to_be_bytes());
+        datagram[SENT].copy_from_slice(&clock_ns().to_be_bytes());
         self.sent.push(Ping {
             at_s: self.start.elapsed().as_secs_f64(),
             rtt_ms: None,
+            one_way_ms: None,
         });
         // A ping that the kernel refuses counts as lost.
         if let Err(error) = self.socket.send(&datagram) {
@@ -149,9 +161,14 @@ impl Pinger {
             return;
         };
         let index = usize::try_from(u64::from_be_bytes(*sequence)).unwrap_or(usize::MAX);
-        if let Some(ping) = self.sent.get_mut(index) {
-            // Only the first of several answers counts.
-            ping.rtt_ms.get_or_insert((now_s - ping.at_s) * 1e3);
+        // Only the first of several answers counts.
+        if let Some(ping) = self.sent.get_mut(index)
+            && ping.rtt_ms.is_none()
+        {
+            let rtt_ms = (now_s - ping.at_s) * 1e3;
+            ping.rtt_ms = Some(rtt_ms);
+            // On another host the difference is anything.
+            ping.one_way_ms = one_way_ms(datagram).filter(|one_way_ms| *one_way_ms <= rtt_ms);
         }
     }
 
@@ -167,6 +184,22 @@ impl Pinger {
         }
         Ok(())
     }
+}
+
+/// CLOCK_MONOTONIC, which all programs of a host share, in nanoseconds.
+fn clock_ns() -> u64 {
+    // Linux always has this clock, which counts from the start of the host.
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map(Duration::from);
+    now.map_or(0, |now| u64::try_from(now.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// Time from the pinger to the echo server, if the answer says so.
+fn one_way_ms(answer: &[u8]) -> Option<f64> {
+    let read = |range: std::ops::Range<usize>| {
+        Some(u64::from_be_bytes(answer.get(range)?.try_into().ok()?))
+    };
+    let (sent_ns, echoed_ns): (u64, u64) = (read(SENT)?, read(ECHOED)?);
+    Some(Duration::from_nanos(echoed_ns.checked_sub(sent_ns)?).as_secs_f64() * 1e3)
 }
 
 #[cfg(test)]
@@ -195,6 +228,8 @@ mod tests {
         });
         assert!(!pings.is_empty() && pings.len() <= 31, "{}", pings.len());
         assert!(pings.iter().all(|p| p.rtt_ms.is_some_and(|rtt| rtt >= 0.0)));
+        assert!(pings.iter().all(|p| p.one_way_ms <= p.rtt_ms));
+        assert!(pings.iter().any(|p| p.one_way_ms.is_some()));
         assert!(pings.is_sorted_by_key(|p| p.at_s));
     }
 
@@ -207,5 +242,15 @@ mod tests {
         };
         let pings = ping(&config, Instant::now(), &Stop::default()).unwrap();
         assert!(!pings.is_empty() && pings.iter().all(|p| p.rtt_ms.is_none()));
+    }
+
+    #[test]
+    fn an_answer_of_another_host_or_none_at_all_tells_no_one_way_time() {
+        let mut answer = [0u8; PAYLOAD];
+        answer[SENT].copy_from_slice(&5_000_000u64.to_be_bytes());
+        assert_eq!(one_way_ms(&answer), None);
+        answer[ECHOED].copy_from_slice(&7_000_000u64.to_be_bytes());
+        assert_eq!(one_way_ms(&answer), Some(2.0));
+        assert_eq!(one_way_ms(&answer[..20]), None);
     }
 }

@@ -1,16 +1,23 @@
 use crate::reproduction::{Bar, Case, Figures, Findings, Printed, Results, Trial};
 use airpace_scenario::stop::Stop;
 use anyhow::Result;
+use std::time::Duration;
 
 pub(super) const CLAIM: &str = "The same with real packets, the kernel's Cubic and BBR and the \
      emulated access point: at least 80 % of Cubic's rate at a twentieth of its delay or less, \
      hardly any loss";
 
+/// Packets that the access point holds for all stations: with fewer, the paper's Cubic would not wait for 50 ms at 600 Mbit/s.
+pub const BUFFER_PACKETS: u32 = 2_500;
+/// Steady state of each download that is measured. The paper's are of 100 s: `--horizon 4`.
+pub const MEASURED: Duration = Duration::from_secs(25);
+
 /// Runs downloads with real packets through an emulated access point. This crate has no sockets;
 /// whoever calls it provides the test bed.
 pub trait LiveTestbed: Sync {
-    /// Runs a download to one station with 802.11ac, 80 MHz, MCS 9 and one stream, once per sender
-    /// and in their order, each for the test bed's usual time multiplied by the trial's horizon.
+    /// Runs a download to one station with 802.11ac, 80 MHz, MCS 9 and one stream, through an access point
+    /// with a buffer of [`BUFFER_PACKETS`], once per sender and in their order. Each is measured for
+    /// [`MEASURED`] multiplied by the trial's horizon. Not even other seeds run at the same time.
     ///
     /// # Errors
     /// If the test bed cannot be set up, or `stop` was raised.
@@ -50,8 +57,8 @@ impl LiveSender {
 pub struct LiveDownload {
     /// Payload received, Mbit/s.
     pub goodput_mbps: f64,
-    /// Mean round-trip time of pings under load, ms.
-    pub mean_ping_ms: f64,
+    /// Mean time of small packets from the server to the station under load, ms; `None` if none arrived.
+    pub one_way_ms: Option<f64>,
     /// Data packets lost, as a share.
     pub loss: f64,
     /// Whether the emulator kept up with real time.
@@ -67,12 +74,12 @@ fn download(testbed: &dyn LiveTestbed, trial: Trial, stop: &Stop) -> Result<Figu
     let mut figures = Figures::new();
     for (sender, download) in LiveSender::ALL.into_iter().zip(downloads) {
         for (what, value) in [
-            ("goodput", download.goodput_mbps),
-            ("ping", download.mean_ping_ms),
-            ("loss", 100.0 * download.loss),
-            ("trusted", f64::from(u8::from(download.trusted))),
+            ("goodput", Some(download.goodput_mbps)),
+            ("delay", download.one_way_ms),
+            ("loss", Some(100.0 * download.loss)),
+            ("trusted", Some(f64::from(u8::from(download.trusted)))),
         ] {
-            figures.insert(format!("{} {what}", sender.name()), vec![value]);
+            figures.insert(format!("{} {what}", sender.name()), Vec::from_iter(value));
         }
     }
     Ok(figures)
@@ -91,9 +98,9 @@ pub(super) fn judge(results: &Results) -> Findings {
         Bar::AtLeast(0.8),
     );
     findings.ratio(
-        "mean ping, ours over Cubic",
+        "mean one-way delay, ours over Cubic",
         Printed::Figure(2.0 / 50.0),
-        &(&figure(ours, "ping") / &figure(cubic, "ping")),
+        &(&figure(ours, "delay") / &figure(cubic, "delay")),
         Bar::AtMost(0.05),
     );
     findings.relate(
@@ -112,5 +119,10 @@ pub(super) fn judge(results: &Results) -> Findings {
             Bar::AtLeast(1.0),
         );
     }
+    let downloads = LiveSender::ALL.map(|sender| {
+        let [goodput, delay] = ["goodput", "delay"].map(|what| figure(sender, what).mean());
+        format!("{} {goodput:.0} Mbit/s at {delay:.1} ms", sender.name())
+    });
+    findings.note(downloads.join(", "));
     findings
 }

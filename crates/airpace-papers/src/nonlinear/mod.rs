@@ -6,7 +6,7 @@ mod live;
 mod loops;
 mod operation;
 
-pub use live::{LiveDownload, LiveSender, LiveTestbed};
+pub use live::{BUFFER_PACKETS, LiveDownload, LiveSender, LiveTestbed, MEASURED};
 
 use crate::reproduction::Claim;
 
