@@ -1,10 +1,13 @@
-// Runs one scenario in ns-3: flags in, one JSON object out. See docs/design/ns3.md.
+// Runs one scenario in ns-3: flags in, one JSON object out. See docs/design/ns3.md. With `neighbours` before the flags, several
+// cells share a channel: docs/design/neighbours.md.
 #include "cell.h"
+#include "neighbours.h"
 
 #include "ns3/config.h"
 #include "ns3/string.h"
 #include "ns3/uinteger.h"
 
+#include <cstring>
 #include <iostream>
 
 namespace
@@ -27,6 +30,12 @@ ConfigureTcp(airpace::Traffic traffic)
 int
 main(int argc, char* argv[])
 {
+    if (argc > 1 && std::strcmp(argv[1], "neighbours") == 0)
+    {
+        auto scenario = airpace::ReadNeighboursScenario(argc - 1, argv + 1);
+        airpace::Neighbours(scenario).Run(std::cout);
+        return 0;
+    }
     auto scenario = airpace::ReadScenario(argc, argv);
     ConfigureTcp(scenario.traffic);
     airpace::Cell(scenario).Run(std::cout);

@@ -45,7 +45,8 @@ StationRates::DoGetDataTxVector(WifiRemoteStation* station, MHz_u allowed)
 WifiTxVector
 StationRates::DoGetRtsTxVector(WifiRemoteStation* station)
 {
-    auto mode = GetDefaultMode();
+    // The fastest of the basic rates.
+    WifiMode mode("OfdmRate24Mbps");
     return Vector(station, mode, 1, GetPhy()->GetTxBandwidth(mode, MHz_u{20}));
 }
 

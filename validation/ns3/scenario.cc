@@ -1,10 +1,10 @@
 #include "scenario.h"
 
+#include "flags.h"
+
 #include "ns3/command-line.h"
 
-#include <cstdlib>
-#include <iostream>
-#include <sstream>
+#include <algorithm>
 
 namespace airpace
 {
@@ -12,37 +12,15 @@ namespace airpace
 namespace
 {
 
-[[noreturn]] void
-Refuse(const std::string& message)
-{
-    std::cerr << "error: " << message << std::endl;
-    std::exit(2);
-}
-
-/// Reads a comma-separated list with one value per station, or a single value for all.
+/// Reads a list with one value of at least 0 per station, or a single value for all.
 template <typename T>
 std::vector<T>
 PerStation(const char* flag, const std::string& text, std::size_t stations)
 {
-    std::vector<T> values;
-    std::istringstream list(text);
-    for (std::string item; std::getline(list, item, ',');)
+    auto values = OneForEach<T>(flag, text, stations, "station");
+    if (std::any_of(values.begin(), values.end(), [](T value) { return value < T{0}; }))
     {
-        std::istringstream number(item);
-        T value;
-        if (!(number >> value) || value < T{0})
-        {
-            Refuse(std::string("--") + flag + ": '" + item + "' is not a number of at least 0");
-        }
-        values.push_back(value);
-    }
-    if (values.size() == 1)
-    {
-        values.assign(stations, values.front());
-    }
-    if (values.size() != stations)
-    {
-        Refuse(std::string("--") + flag + " needs one value, or one per station");
+        Refuse(std::string("--") + flag + " is at least 0");
     }
     return values;
 }
