@@ -63,7 +63,7 @@ impl Air {
         self.field.as_ref()?.next_notice()
     }
 
-    /// Radios notice that PPDUs have begun.
+    /// Radios notice that PPDUs have begun, or that they cannot decode them.
     pub(in crate::mac) fn notice(&mut self, now: Time) {
         let Some(mut field) = self.field.take() else {
             return;
@@ -81,6 +81,11 @@ impl Air {
             }
         }
         self.sense_unnoticed(&field, now);
+        while let Some(signal) = field.take_legacy_header(now) {
+            for reach in reaches.of(&signal) {
+                field.end_legacy_header(reach.radio.index(), &signal);
+            }
+        }
         self.field = Some(field);
     }
 

@@ -3,11 +3,13 @@
 //!
 //! A receiver notices that a frame has begun when 4 µs have passed. If it is on no other frame and
 //! does not send, it then takes the strongest of those that have begun, provided that it is strong
-//! enough. It stays on that frame to its end, and everything else is interference. The channel is
-//! busy as long as the sum of all signals is above the threshold of carrier sense. That is the
-//! receiver of ns-3 (YansWifiPhy with ThresholdPreambleDetectionModel).
+//! enough. It stays on that frame to its end unless it cannot decode the first field of the header,
+//! and everything else is interference. The channel is busy as long as the sum of all signals is
+//! above the threshold of carrier sense. That is the receiver of ns-3 (YansWifiPhy with
+//! ThresholdPreambleDetectionModel).
 
 mod certainty;
+mod legacy;
 mod lone;
 mod medium;
 mod reception;
@@ -112,6 +114,8 @@ struct Receiver {
 struct Lock {
     signal: SignalId,
     since: Time,
+    /// Whether its L-SIG field was disturbed, and decoded nevertheless.
+    has_legacy_header: bool,
 }
 
 /// Which radios receive whom.
@@ -145,6 +149,8 @@ pub(super) struct Field {
     next: u64,
     /// Signals that are yet to be noticed, and when; in order of time.
     notices: VecDeque<(Time, Signal)>,
+    /// Signals whose L-SIG field may be disturbed, and when it ends; in order of time.
+    legacy_headers: VecDeque<(Time, Signal)>,
     /// What overlaps the frame that was last looked at.
     pieces: Vec<Piece>,
     /// Buffer for the times at which they begin and end, kept for its memory.
@@ -219,6 +225,7 @@ impl Field {
             least_receivers: lone::LEAST_RECEIVERS,
             next: 0,
             notices: VecDeque::new(),
+            legacy_headers: VecDeque::new(),
             pieces: Vec::new(),
             bounds: Vec::new(),
             hazards: Hazards::default(),
@@ -244,6 +251,7 @@ impl Field {
             content,
         };
         self.next += 1;
+        self.expect_legacy_headers(&signal);
         let is_alone =
             self.signals.is_empty() && self.reaches.of(&signal).len() >= self.least_receivers;
         self.signals.push(signal);
@@ -320,9 +328,11 @@ impl Field {
         self.reaches.powers.received_mw(from, to)
     }
 
-    /// When receivers next notice that a signal has begun.
+    /// When receivers next notice that a signal has begun, or that they cannot decode one.
     pub(super) fn next_notice(&self) -> Option<Time> {
-        self.notices.front().map(|&(at, _)| at)
+        let notice = self.notices.front().map(|&(at, _)| at);
+        let header = self.legacy_headers.front().map(|&(at, _)| at);
+        notice.into_iter().chain(header).min()
     }
 
     /// The next signal that receivers are to notice at `now`, if there is another one.
@@ -355,6 +365,7 @@ impl Field {
             receiver.locked = Some(Lock {
                 signal: signal.id,
                 since: now,
+                has_legacy_header: false,
             });
         } else {
             receiver.candidates.retain(|&other| other != signal.id);

@@ -7,8 +7,11 @@ use airpace_core::phy::{LegacyRate, TxRate, subframe_bytes};
 use airpace_units::Time;
 use core::time::Duration;
 
-/// Training fields before the first bit of a header (17.3.2).
-const TRAINING: Duration = Duration::from_micros(16);
+/// Where L-SIG is, after the training fields (17.3.2).
+pub(super) const LEGACY_HEADER: Place = Place {
+    from: Duration::from_micros(16),
+    until: Duration::from_micros(20),
+};
 /// Bits of the headers per microsecond: 24 per symbol of 4 µs (17.3.4, 21.3.8.3.3).
 const HEADER_BITS_PER_US: f64 = 6.0;
 /// Probabilities of loss below this are taken for 0, and those above 1 less this for 1, so that
@@ -46,7 +49,24 @@ pub(in crate::mac) struct MpduClock {
     ns_per_byte: f64,
 }
 
-/// The time that one MPDU is on the air.
+/// A field of a frame, by the times since its beginning.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) from: Duration,
+    pub(super) until: Duration,
+}
+
+impl Place {
+    /// When the field of a frame is on the air.
+    pub(super) fn of(self, signal: &Signal) -> Span {
+        Span {
+            from: signal.begun + self.from,
+            until: signal.begun + self.until,
+        }
+    }
+}
+
+/// The time that one MPDU, or a field of a header, is on the air.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::mac) struct Span {
     from: Time,
@@ -155,7 +175,7 @@ impl Field {
             wanted,
             is_disturbed,
         });
-        let lost = self.header_lost(&wanted, signal);
+        let lost = self.header_lost(index, &wanted, signal);
         !self.draw(index, lost)
     }
 
@@ -185,7 +205,7 @@ impl Field {
     }
 
     /// Finds what overlaps a frame at a receiver. Returns the most interference in mW.
-    fn find_overlaps(&mut self, index: usize, wanted: &Signal) -> f64 {
+    pub(super) fn find_overlaps(&mut self, index: usize, wanted: &Signal) -> f64 {
         self.pieces.clear();
         let overlaps = self.receivers[index].audible.iter().filter(|other| {
             other.id != wanted.id && other.begun < wanted.end && other.end > wanted.begun
@@ -261,7 +281,7 @@ impl Field {
     }
 
     /// A frame as a receiver gets it, by the mean power.
-    fn wanted(&self, index: usize, signal: &Signal) -> Wanted {
+    pub(super) fn wanted(&self, index: usize, signal: &Signal) -> Wanted {
         let receiver = &self.receivers[index];
         let noise_mw = receiver.noise_mw_per_mhz * signal.content.rate.bandwidth_mhz();
         Wanted {
@@ -274,17 +294,34 @@ impl Field {
 
     /// The probability that a receiver that is on a frame does not decode its header, given what
     /// was last found to overlap it.
-    fn header_lost(&mut self, wanted: &Wanted, signal: &Signal) -> f64 {
+    fn header_lost(&mut self, index: usize, wanted: &Wanted, signal: &Signal) -> f64 {
+        let lock = self.receivers[index].locked;
+        let from = match lock {
+            Some(lock) if lock.has_legacy_header => LEGACY_HEADER.until,
+            _ => LEGACY_HEADER.from,
+        };
+        let header = Place {
+            from,
+            until: wanted.rate.preamble(self.timing).max(from),
+        };
+        BitHazard::loss(self.header_events(wanted, header.of(signal)))
+    }
+
+    /// Expected errors in the part of a header that is on the air for `span`.
+    pub(super) fn header_events(&mut self, wanted: &Wanted, span: Span) -> f64 {
         let header = Wanted {
             rate: TxRate::legacy(LegacyRate::Mbps6),
             ..*wanted
         };
-        let span = Span {
-            from: signal.begun + TRAINING,
-            until: signal.begun + wanted.rate.preamble(self.timing).max(TRAINING),
-        };
         let bits = span.until.since(span.from).as_nanos() as f64 * 1e-3 * HEADER_BITS_PER_US;
-        BitHazard::loss(self.events(&header, span, bits, true))
+        self.events(&header, span, bits, true)
+    }
+
+    /// Whether anything was found to overlap a frame in this part of it.
+    pub(super) fn is_disturbed_in(&self, span: Span) -> bool {
+        self.pieces.iter().any(|piece| {
+            piece.interference_mw > 0.0 && piece.from < span.until && piece.until > span.from
+        })
     }
 
     /// What a receiver that a frame is not meant for makes of it, or any receiver of a control
@@ -320,7 +357,7 @@ impl Field {
             None => {
                 self.find_overlaps(index, signal);
                 let chances = Chances {
-                    header_lost: self.header_lost(&wanted, signal),
+                    header_lost: self.header_lost(index, &wanted, signal),
                     mpdus_lost: self.nothing_decoded(&wanted, signal),
                 };
                 if is_alone {
@@ -374,7 +411,7 @@ impl Field {
     }
 
     /// Whether an event of this probability happens at a receiver.
-    fn draw(&mut self, index: usize, probability: f64) -> bool {
+    pub(super) fn draw(&mut self, index: usize, probability: f64) -> bool {
         if probability < NEGLIGIBLE {
             false
         } else if probability > 1.0 - NEGLIGIBLE {

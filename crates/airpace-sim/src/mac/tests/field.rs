@@ -198,6 +198,44 @@ fn a_receiver_keeps_to_the_frame_that_it_is_on_unless_it_captures() {
     assert_eq!(first_come(Some(Capture::default())), (0.0, 1.0));
 }
 
+/// Radio 0 is on a long, weak frame when that of a nearer radio begins, `later` than the first, and
+/// is lost. Whether that radio's next try is decoded, which begins while the weak frame goes on.
+fn next_try_is_decoded(later: Duration) -> bool {
+    let places = [(0.0, 0.0), (-40.0, 0.0), (15.0, 0.0)];
+    let config = network(&places, &[(1, 0), (2, 0)], 0);
+    let mut mac: Mac<Datagram> = Mac::new(config, 7).unwrap();
+    let begin = Time::from_micros(100);
+    for (from, at, bytes) in [(1, begin, IP_BYTES), (2, begin + later, 60)] {
+        let packet = Datagram::new(0, bytes);
+        let (from, to) = (RadioId(from), RadioId(0));
+        mac.handle(at, Input::Send { from, to, packet });
+    }
+    mac.handle(Time::from_millis(1), Input::Tick);
+    let outputs = core::iter::from_fn(|| mac.poll());
+    let frames: Vec<_> = outputs
+        .filter_map(|output| match output {
+            Output::Frame(frame) => Some(frame),
+            _ => None,
+        })
+        .collect();
+    let of = |radio| {
+        frames
+            .iter()
+            .filter(move |frame| frame.from == RadioId(radio))
+    };
+    let (weak, tries) = (of(1).next().unwrap(), of(2).collect::<Vec<_>>());
+    assert_eq!(tries[0].decoded, 0);
+    assert!(tries[1].end < weak.end, "{frames:?}");
+    tries[1].decoded > 0
+}
+
+#[test]
+fn a_receiver_leaves_a_frame_whose_first_header_field_is_drowned() {
+    assert!(next_try_is_decoded(Duration::from_micros(10)));
+    // From 20 µs on the field has passed, and the receiver knows how long the frame is.
+    assert!(!next_try_is_decoded(Duration::from_micros(30)));
+}
+
 #[test]
 fn interference_below_the_noise_costs_signal() {
     // A link that loses few MPDUs alone, and a sender 90 m from its receiver: -89.3 dBm, 1.3 dB
