@@ -57,9 +57,13 @@ pub(crate) fn run(args: &Validate) -> anyhow::Result<ExitCode> {
 fn show(bar: &Bar, event: Progress<'_>) {
     match event {
         Progress::Settings { done, total } => bar.set(done as u64, total as u64),
-        Progress::Begun { setting, speed } => {
+        Progress::Begun {
+            family,
+            name,
+            speed,
+        } => {
             let what = if speed { "speed " } else { "" };
-            bar.set_message(format!("{what}{} {}", setting.family, setting.name));
+            bar.set_message(format!("{what}{family} {name}"));
         }
     }
 }

@@ -1,11 +1,17 @@
 //! Several cells on one channel, and stations that are hidden from each other: families S9 to S11.
 //!
-//! The results of ns-3 3.44 are stored in `validation/ns3/reference/neighbours.csv`, one run per
-//! line; here the same layouts are run in this project's simulator. All flows are saturated.
+//! The same layouts are run in this project's simulator and in ns-3, whose results are stored for
+//! some settings and measured anew for others. All flows are saturated.
 
 mod bars;
+mod grid;
+mod live;
+mod stored;
 
 pub use bars::starving;
+pub use grid::settings;
+pub use live::run;
+pub use stored::{read, stored};
 
 use super::report::Row;
 use airpace_core::phy::{AccessCategory, GuardInterval, Standard, Timing, TxRate, Width};
@@ -16,15 +22,10 @@ use airpace_sim::mac::{
 };
 use airpace_sim::world::{ChannelConfig, FlowConfig, NodeId, Record, Traffic, World, WorldConfig};
 use airpace_units::Time;
-use anyhow::{Context as _, ensure};
-use std::str::FromStr;
 use std::time::Duration;
 
-/// The stored runs of ns-3.
-const STORED: &str = include_str!("../../../../validation/ns3/reference/neighbours.csv");
-/// The columns, in order.
-const COLUMNS: &str = "family,run,layout,distance_m,side,station_m,exponent,mcs,rts,requests,seed,\
-warm_s,duration_s,goodput_mbps,total_goodput_mbps,mpdu_fail_share,no_answer_share";
+/// Transmit power of ns-3's radios by default, dBm.
+const POWER_DBM: f64 = 16.0206;
 /// UDP payload of a packet, bytes.
 const PAYLOAD_BYTES: u32 = 1_470;
 /// Flows begin at different times within this span, about the longest frame. Cells that do not
@@ -49,7 +50,7 @@ pub enum Layout {
     Uplink,
 }
 
-/// One run of ns-3 and its results.
+/// A run of a setting, and its results in ns-3.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NeighboursRun {
     /// `S9`, `S10` or `S11`.
@@ -64,6 +65,8 @@ pub struct NeighboursRun {
     pub station_m: f64,
     /// Exponent of the path loss.
     pub exponent: f64,
+    /// Transmit power of each access point and its stations, dBm.
+    pub powers_dbm: Vec<f64>,
     /// VHT, 80 MHz, one stream.
     pub mcs: u8,
     /// Whether RTS precede all data.
@@ -76,75 +79,8 @@ pub struct NeighboursRun {
     pub warm_up: Duration,
     /// Time of the measurement.
     pub duration: Duration,
-    /// Payload received by each flow, Mbit/s.
+    /// Payload received by each flow in ns-3, Mbit/s.
     pub goodput_mbps: Vec<f64>,
-}
-
-/// The stored runs.
-///
-/// # Errors
-/// The first line that cannot be understood.
-pub fn stored() -> anyhow::Result<Vec<NeighboursRun>> {
-    let mut lines = STORED.lines();
-    ensure!(
-        lines.next() == Some(COLUMNS),
-        "the stored runs with neighbours do not have the expected columns"
-    );
-    let numbered = (2..).zip(lines);
-    numbered
-        .map(|(number, line)| run(line).with_context(|| format!("line {number}")))
-        .collect()
-}
-
-fn run(line: &str) -> anyhow::Result<NeighboursRun> {
-    let cells: Vec<&str> = line.split(',').collect();
-    let &[
-        family,
-        name,
-        layout,
-        distance,
-        side,
-        station,
-        exponent,
-        mcs,
-        rts,
-        requests,
-        seed,
-        warm,
-        duration,
-        goodput,
-        ..,
-    ] = cells.as_slice()
-    else {
-        anyhow::bail!("the line has too few columns")
-    };
-    Ok(NeighboursRun {
-        family: family.to_owned(),
-        name: name.to_owned(),
-        layout: match layout {
-            "two" => Layout::Two {
-                between: side == "near",
-            },
-            "three" => Layout::Three,
-            _ => Layout::Uplink,
-        },
-        distance_m: number(distance)?,
-        station_m: number(station)?,
-        exponent: number(exponent)?,
-        mcs: number(mcs)?,
-        rts: rts == "1",
-        requests: requests == "1",
-        seed: number(seed)?,
-        warm_up: Duration::try_from_secs_f64(number(warm)?)?,
-        duration: Duration::try_from_secs_f64(number(duration)?)?,
-        goodput_mbps: goodput.split(';').map(number).collect::<Result<_, _>>()?,
-    })
-}
-
-fn number<T: FromStr>(text: &str) -> anyhow::Result<T> {
-    text.parse()
-        .ok()
-        .with_context(|| format!("`{text}` is not a number"))
 }
 
 /// The two ends of a flow.
@@ -207,7 +143,7 @@ impl NeighboursRun {
                 payload: PAYLOAD_BYTES,
                 window: WINDOW,
             },
-            start: Time::ZERO + START_WITHIN.mul_f64(self.phase(index)),
+            start: Time::ZERO + self.start(index),
             stop: None,
         };
         Ok(WorldConfig {
@@ -231,9 +167,19 @@ impl NeighboursRun {
         })
     }
 
-    /// When a flow begins, as a share of [`START_WITHIN`]: a golden ratio sequence.
-    fn phase(&self, flow: usize) -> f64 {
-        (0.618_033_988_75 * (flow as f64 + 1.37 * self.seed as f64)).fract()
+    /// When a flow begins: a golden ratio sequence within [`START_WITHIN`].
+    fn start(&self, flow: usize) -> Duration {
+        let phase = (0.618_033_988_75 * (flow as f64 + 1.37 * self.seed as f64)).fract();
+        START_WITHIN.mul_f64(phase)
+    }
+
+    /// How many access points there are; they are the first radios.
+    const fn cells(&self) -> usize {
+        match self.layout {
+            Layout::Two { .. } => 2,
+            Layout::Three => 3,
+            Layout::Uplink => 1,
+        }
     }
 
     fn mac(
@@ -253,16 +199,10 @@ impl NeighboursRun {
                 exponent: self.exponent,
                 ..PathLoss::default()
             },
-            ..channel::ChannelConfig::new(
-                positions.iter().map(|&at| channel::Radio::at(at)).collect(),
-            )
+            ..channel::ChannelConfig::new(self.on_channel(positions))
         })?;
         let mut radios = vec![RadioConfig::new(); positions.len()];
-        let access_points = if self.layout == Layout::Uplink {
-            1
-        } else {
-            ends.len()
-        };
+        let access_points = self.cells();
         for (index, radio) in radios.iter_mut().enumerate() {
             let beacon = Beacon::default();
             let share = beacon.interval * index as u32 / access_points as u32;
@@ -297,6 +237,15 @@ impl NeighboursRun {
         })
     }
 
+    /// The radios with their powers. Stations belong to the access points in turn.
+    fn on_channel(&self, positions: &[Position]) -> Vec<channel::Radio> {
+        let radio = |(index, &at): (usize, &Position)| channel::Radio {
+            tx_power_dbm: self.powers_dbm[index % self.cells()],
+            ..channel::Radio::at(at)
+        };
+        positions.iter().enumerate().map(radio).collect()
+    }
+
     /// Runs the setting in this project's simulator. Returns the payload received by each flow in
     /// Mbit/s.
     ///
@@ -315,13 +264,13 @@ impl NeighboursRun {
 }
 
 /// Runs the settings and compares them: a row for the total of each setting, and one for each
-/// station. Both simulators' figures are means over the stored seeds.
+/// station. Both simulators' figures are means over the seeds of the runs.
 ///
 /// # Errors
 /// A setting that the simulator refuses.
 pub fn compare(runs: &[NeighboursRun]) -> anyhow::Result<Vec<Row>> {
     let mut rows = Vec::new();
-    for runs in settings(runs) {
+    for runs in by_setting(runs) {
         let mut ours = Vec::new();
         for run in &runs {
             ours.push(run.simulate()?);
@@ -332,7 +281,7 @@ pub fn compare(runs: &[NeighboursRun]) -> anyhow::Result<Vec<Row>> {
 }
 
 /// The runs of each setting, in the order of the settings.
-fn settings(runs: &[NeighboursRun]) -> Vec<Vec<&NeighboursRun>> {
+fn by_setting(runs: &[NeighboursRun]) -> Vec<Vec<&NeighboursRun>> {
     let mut settings: Vec<Vec<&NeighboursRun>> = Vec::new();
     for run in runs {
         let known = settings.iter_mut().find(|known| known[0].name == run.name);

@@ -3,7 +3,7 @@
 use super::error_model;
 use super::figures::simulate;
 use super::grid::{self, Case, Extent};
-use super::neighbours;
+use super::neighbours::{self, NeighboursRun};
 use super::program::{self, Ns3};
 use super::report::{Report, Row, Speed, rows};
 use super::setting::Setting;
@@ -36,8 +36,10 @@ pub enum Progress<'a> {
     },
     /// A setting has begun.
     Begun {
-        /// The setting.
-        setting: &'a Setting,
+        /// Its family.
+        family: &'a str,
+        /// Its name.
+        name: &'a str,
         /// Whether its speed is measured.
         speed: bool,
     },
@@ -56,7 +58,8 @@ pub fn validate(
 ) -> anyhow::Result<Report> {
     let cases = grid::cases(config.extent)?;
     let speed_cases = grid::speed_cases()?;
-    let total = cases.len() + speed_cases.len();
+    let among_neighbours = neighbours::settings(config.extent);
+    let total = cases.len() + among_neighbours.len() + speed_cases.len();
     let done = AtomicUsize::new(0);
     let one_done = || {
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
@@ -66,8 +69,7 @@ pub fn validate(
     let mut rows: Vec<Row> = cases
         .par_iter()
         .map(|case| {
-            let (setting, speed) = (&case.setting, false);
-            progress(Progress::Begun { setting, speed });
+            progress(begun(&case.setting, false));
             compare(&config.ns3, case).inspect(|_| one_done())
         })
         .collect::<anyhow::Result<Vec<_>>>()?
@@ -75,16 +77,45 @@ pub fn validate(
     if let Some(program) = &config.error_model {
         rows.extend(error_model::rows(&program::run(program, &[])?)?);
     }
-    rows.extend(neighbours::compare(&neighbours::stored()?)?);
+    let runs = among_neighbours
+        .par_iter()
+        .map(|run| {
+            progress(Progress::Begun {
+                family: &run.family,
+                name: &run.name,
+                speed: false,
+            });
+            neighbours::run(&config.ns3, run).inspect(|_| one_done())
+        })
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    rows.extend(neighbours::compare(&runs)?);
+    rows.extend(neighbours::compare(&stored()?)?);
     // Runs beside others would be slower.
     let mut speeds = Vec::new();
     for setting in &speed_cases {
-        let speed = true;
-        progress(Progress::Begun { setting, speed });
+        progress(begun(setting, true));
         speeds.push(measure_speed(&config.ns3, setting)?);
         one_done();
     }
     Ok(Report::new(rows, speeds))
+}
+
+fn begun(setting: &Setting, speed: bool) -> Progress<'_> {
+    let (family, name) = (&setting.family, &setting.name);
+    Progress::Begun {
+        family,
+        name,
+        speed,
+    }
+}
+
+/// The stored runs among neighbours, in families of their own.
+fn stored() -> anyhow::Result<Vec<NeighboursRun>> {
+    let mut runs = neighbours::stored()?;
+    for run in &mut runs {
+        run.family.push_str(", stored");
+    }
+    Ok(runs)
 }
 
 fn compare(ns3: &Ns3, case: &Case) -> anyhow::Result<Vec<Row>> {

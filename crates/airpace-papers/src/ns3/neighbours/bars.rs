@@ -11,9 +11,6 @@ const HIDDEN_STATION_BAR: f64 = 0.15;
 /// A station with less than this share of the best one's goodput starves.
 const STARVING: f64 = 0.1;
 
-const OFFSET: &str = "the cells do not sense each other and repeat frames of one length, so that \
-     they keep the offset between their frames for seconds; which frames a station misses because \
-     it is on the other cell's depends on that offset";
 const CHANCE: &str = "which of the two equal stations gets more is chance: in ns-3 they differ by more \
      than the bar";
 const STARVED: &str = "what a starving station gets is chance";
@@ -34,8 +31,7 @@ pub(super) fn rows(runs: &[&NeighboursRun], ours: &[f64]) -> Vec<Row> {
             explained,
         )
     };
-    let offset = run.keeps_offset().then_some(OFFSET);
-    let total = row("", means.iter().sum(), ours.iter().sum(), TOTAL_BAR, offset);
+    let total = row("", means.iter().sum(), ours.iter().sum(), TOTAL_BAR, None);
     let mut rows = vec![total];
     let bar = if run.layout == Layout::Uplink && !run.requests {
         HIDDEN_STATION_BAR
@@ -47,10 +43,10 @@ pub(super) fn rows(runs: &[&NeighboursRun], ours: &[f64]) -> Vec<Row> {
     for (station, (&mean, &ours)) in means.iter().zip(ours).enumerate() {
         let explained = if starving.contains(&station) {
             Some(STARVED)
-        } else if offset.is_none() && is_chance {
+        } else if is_chance {
             Some(CHANCE)
         } else {
-            offset
+            None
         };
         rows.push(row(
             &format!(": station {station}"),
@@ -80,19 +76,6 @@ impl NeighboursRun {
             Layout::Two { .. } | Layout::Uplink => true,
             Layout::Three => false,
         }
-    }
-
-    /// Whether the access points do not sense each other, a station detects the frames of the
-    /// other cell, and those are too weak to change the length of its own frames.
-    fn keeps_offset(&self) -> bool {
-        let dbm = |distance_m: f64| 16.0206 - 46.6777 - 10.0 * self.exponent * distance_m.log10();
-        let rival_m = match self.layout {
-            Layout::Two { between: true } => self.distance_m - self.station_m,
-            Layout::Two { between: false } => self.distance_m + self.station_m,
-            Layout::Three | Layout::Uplink => return false,
-        };
-        let signal_db = dbm(self.station_m) - dbm(rival_m);
-        dbm(self.distance_m) < -82.0 && dbm(rival_m) >= -82.0 && signal_db > 25.0
     }
 }
 
