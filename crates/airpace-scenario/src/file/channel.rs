@@ -120,8 +120,8 @@ section! {
         /// Whether a sender that gets no block ack asks for it before it sends anything else,
         /// instead of sending the frame again.
         block_ack_requests: Option<bool> = optional("with `timing = \"ns3\"`"),
-        /// Whether MPDUs that a block ack reports missing are sent again without limit, as in ns-3,
-        /// so that `retry_limit` counts only frames without an answer.
+        /// Whether the MPDUs of an A-MPDU are sent again without limit, as in ns-3, so that
+        /// `retry_limit` counts only frames of a single MPDU and RTS without an answer.
         endless_retries: bool = default("false"),
         /// Attenuation by distance.
         path_loss: PathLoss = nested,

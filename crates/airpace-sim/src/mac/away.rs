@@ -81,7 +81,7 @@ impl<P: Packet + Clone> Mac<P> {
         let paths = &mut self.radios[function.radio.index()].paths;
         let path = &mut paths[function.category];
         let none = TryLimit {
-            limit: 0,
+            limit: Some(0),
             counts_answered: true,
         };
         let mut outputs = Vec::new();

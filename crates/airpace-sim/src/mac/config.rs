@@ -33,8 +33,8 @@ pub struct MacConfig {
     /// again, instead of sending the frame again (default no; ns-3 3.44 does). What the request
     /// shows to be missing is then sent again.
     pub block_ack_requests: bool,
-    /// Whether MPDUs that a block ack reports missing are sent again without limit, so that the
-    /// retry limit counts only frames without an answer (default no; ns-3 3.44 does).
+    /// Whether the MPDUs of an A-MPDU are sent again without limit, so that the retry limit counts
+    /// only frames of a single MPDU and RTS without an answer (default no; ns-3 3.44 does).
     pub endless_retries: bool,
     /// Whether every MPDU that is decoded is also reported as [`super::Output::Heard`], as a
     /// monitor interface would show it (default no).

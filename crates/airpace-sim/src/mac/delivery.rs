@@ -321,12 +321,14 @@ impl<P: Packet + Clone> Mac<P> {
             group,
             outputs,
         };
-        // A group-addressed frame has one try.
+        // The MPDUs of an A-MPDU that was sent may have any number of tries. A group-addressed frame
+        // has one.
+        let is_endless = self.rules.endless_retries && is_sent && flight.built.mpdus > 1;
         let tries = TryLimit {
-            limit: if link.group {
-                1
-            } else {
-                self.rules.retry_limit
+            limit: match () {
+                () if link.group => Some(1),
+                () if is_endless => None,
+                () => Some(self.rules.retry_limit),
             },
             counts_answered: link.group || !self.rules.endless_retries,
         };

@@ -106,8 +106,8 @@ pub(super) struct Settled {
 /// When an MPDU is given up.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TryLimit {
-    /// After this many tries.
-    pub(super) limit: u8,
+    /// After this many tries; `None` if never.
+    pub(super) limit: Option<u8>,
     /// Whether frames count whose answer reports the MPDU missing.
     pub(super) counts_answered: bool,
 }
@@ -341,7 +341,7 @@ impl<P: Packet + Clone> Window<P> {
             if answered && !tries.counts_answered {
                 entry.tries = entry.tries.saturating_sub(1);
             }
-            if acked || entry.tries >= tries.limit {
+            if acked || tries.limit.is_some_and(|limit| entry.tries >= limit) {
                 entry.state = SenderState::Settled;
                 settled.acked += u16::from(acked);
                 settled.packets += usize::from(entry.packets);

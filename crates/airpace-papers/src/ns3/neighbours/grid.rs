@@ -4,8 +4,9 @@ use super::{Layout, NeighboursRun, POWER_DBM};
 use crate::ns3::grid::Extent;
 use std::time::Duration;
 
-/// Seeds of each setting.
+/// Seeds of each setting, and of those whose results depend on chance the most.
 const SEEDS: u64 = 2;
+const MANY_SEEDS: u64 = 8;
 
 /// Every run of `extent`, without results.
 #[must_use]
@@ -23,13 +24,29 @@ pub fn settings(extent: Extent) -> Vec<NeighboursRun> {
 }
 
 fn with_seeds(setting: NeighboursRun) -> impl Iterator<Item = NeighboursRun> {
-    (1..=SEEDS).map(move |seed| NeighboursRun {
+    let is_chance = !setting.requests || setting.may_fall_into_step();
+    let seeds = if is_chance { MANY_SEEDS } else { SEEDS };
+    (1..=seeds).map(move |seed| NeighboursRun {
         seed,
         ..setting.clone()
     })
 }
 
-/// A setting with both station and power as in the stored runs.
+impl NeighboursRun {
+    /// Whether two access points do not sense each other, but each station detects the frames of the
+    /// other cell: then much depends on when their frames fall into step.
+    fn may_fall_into_step(&self) -> bool {
+        let dbm = |distance_m: f64| POWER_DBM - 46.6777 - 10.0 * self.exponent * distance_m.log10();
+        let rival_m = match self.layout {
+            Layout::Two { between: true } => self.distance_m - self.station_m,
+            Layout::Two { between: false } => self.distance_m + self.station_m,
+            Layout::Three | Layout::Uplink => return false,
+        };
+        dbm(self.distance_m) < -82.0 && dbm(rival_m) >= -82.0
+    }
+}
+
+/// A setting with stations at the distance, and with the powers, of most stored runs.
 fn base(family: &str, layout: Layout, distance_m: f64, exponent: f64, mcs: u8) -> NeighboursRun {
     NeighboursRun {
         family: family.to_owned(),

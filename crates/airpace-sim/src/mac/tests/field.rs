@@ -143,6 +143,25 @@ fn a_block_ack_request_saves_the_frame_whose_block_ack_was_missed() {
 }
 
 #[test]
+fn ampdus_without_an_answer_are_repeated_up_to_the_retry_limit_or_without_one() {
+    let places = [(0.0, 0.0), (-30.0, 0.0), (30.0, 0.0)];
+    let flows = [(1, 0), (2, 0)];
+    let given_up = |endless_retries| {
+        let config = MacConfig {
+            endless_retries,
+            ..network(&places, &flows, 2)
+        };
+        let log = saturated(config, &flows);
+        let dropped = log.dropped.iter();
+        dropped
+            .filter(|&&reason| reason == DropReason::RetryLimit)
+            .count()
+    };
+    assert!(given_up(false) > 100);
+    assert_eq!(given_up(true), 0);
+}
+
+#[test]
 fn the_sum_of_signals_that_are_each_too_weak_makes_the_channel_busy() {
     // Each of the outer access points is received 2 dB below the threshold by the middle one,
     // both together 1 dB above it.
