@@ -72,7 +72,7 @@ test-metrics: tools packages ## a real Prometheus with the rules and the dashboa
 	@scripts/prepare metrics
 	$(CARGO) test -p airpace-cli --locked --test it prometheus -- --include-ignored --nocapture
 
-validate-ns3: build ## this simulator against ns-3 (installs it, 330 MB): out/validate-ns3/report.json; FULL=1 for a quarter of an hour
+validate-ns3: build ## this simulator against ns-3 (installs it, 330 MB): out/validate-ns3/report.json; FULL=1 for twenty minutes
 	@scripts/prepare ns3
 	target/release/airpace validate --program target/ns3/airpace-ns3 --error-model target/ns3/error_model \
 		--out out/validate-ns3 $(if $(FULL),,--quick)

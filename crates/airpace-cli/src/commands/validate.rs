@@ -20,7 +20,7 @@ pub(crate) struct Validate {
     /// compared.
     #[arg(long)]
     error_model: Option<PathBuf>,
-    /// Only a few settings of each family, which take some three minutes.
+    /// Only a few settings of each family, which take some four minutes.
     #[arg(long)]
     quick: bool,
     /// Folder for report.json.

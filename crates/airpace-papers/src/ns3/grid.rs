@@ -12,7 +12,7 @@ use std::time::Duration;
 pub enum Extent {
     /// A few settings of each family; takes some minutes.
     Quick,
-    /// All settings; takes a quarter of an hour.
+    /// All settings; takes twenty minutes.
     Full,
 }
 

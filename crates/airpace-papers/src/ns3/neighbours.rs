@@ -284,7 +284,9 @@ pub fn compare(runs: &[NeighboursRun]) -> anyhow::Result<Vec<Row>> {
 fn by_setting(runs: &[NeighboursRun]) -> Vec<Vec<&NeighboursRun>> {
     let mut settings: Vec<Vec<&NeighboursRun>> = Vec::new();
     for run in runs {
-        let known = settings.iter_mut().find(|known| known[0].name == run.name);
+        let known = settings
+            .iter_mut()
+            .find(|known| known[0].family == run.family && known[0].name == run.name);
         match known {
             Some(known) => known.push(run),
             None => settings.push(vec![run]),

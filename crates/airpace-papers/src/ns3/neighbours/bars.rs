@@ -73,7 +73,8 @@ impl NeighboursRun {
     /// Whether the layout is its own mirror image, so that its two stations are equal.
     fn is_symmetric(&self) -> bool {
         match self.layout {
-            Layout::Two { .. } | Layout::Uplink => true,
+            Layout::Two { .. } => self.powers_dbm[0] == self.powers_dbm[1],
+            Layout::Uplink => true,
             Layout::Three => false,
         }
     }
