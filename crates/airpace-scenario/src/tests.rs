@@ -12,6 +12,7 @@ mod reports;
 mod roaming;
 mod store;
 mod sweep;
+mod targets;
 mod unseen;
 mod uploads;
 mod warnings;

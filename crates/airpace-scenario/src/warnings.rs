@@ -4,6 +4,8 @@
 //! about, and gives the figures from which it follows and a remedy. A run without warnings can
 //! still be badly chosen; these are the mistakes that a run can see.
 
+mod targets;
+
 use crate::resolve::{FlowName, Resolved};
 use crate::summary::main_direction;
 use airpace_edge::proxy::Pacing;
@@ -46,6 +48,10 @@ const MANY_COLLISIONS: f64 = 0.5;
 pub enum WarningName {
     /// The latency asked of a proxy is below what the medium allows.
     LatencyInfeasible,
+    /// The round time allowed to a proxy is below what the medium allows.
+    DelayTargetInfeasible,
+    /// A law keeps frames at one packet although its target of delay allows longer ones.
+    LawCollapsed,
     /// A radio holds packets and hardly ever sends.
     ChannelNeverWon,
     /// A receiver decodes hardly anything of what it is sent.
@@ -105,6 +111,7 @@ impl Holding {
 pub(crate) fn warnings(resolved: &Resolved, outcome: &Outcome, holding: &Holding) -> Vec<Warning> {
     let run = Run { resolved, outcome };
     let mut warnings = run.infeasible_latencies();
+    warnings.extend(run.missed_targets());
     warnings.extend(run.starved_radios(holding));
     warnings.extend(outcome.links.iter().filter_map(|link| run.deaf(link)));
     warnings.extend(run.missing_reports());
