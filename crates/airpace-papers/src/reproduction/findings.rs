@@ -2,6 +2,9 @@ use super::sample::Sample;
 use super::verdicts::{RelationResult, VariantResult, Verdict};
 use std::fmt;
 
+/// What stands in the place of a figure that no run gave.
+pub(super) const NOT_MEASURED: &str = "not measured";
+
 /// The range in which a figure must lie.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Bar {
@@ -311,7 +314,7 @@ pub(super) fn measured(relation: &RelationResult) -> String {
 /// A figure with its confidence interval and unit.
 pub(super) fn estimate(mean: Option<f64>, ci95: Option<f64>, unit: &str) -> String {
     let Some(value) = mean else {
-        return "not measured".to_owned();
+        return NOT_MEASURED.to_owned();
     };
     let interval = ci95.map_or(String::new(), |half| format!(" ± {}", figure(half)));
     with_unit(format!("{}{interval}", figure(value)), unit)

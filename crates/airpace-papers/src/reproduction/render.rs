@@ -1,7 +1,9 @@
 //! Rows as text and as Markdown.
 
-use super::findings::{bar, deviation, estimate, measured};
-use super::verdicts::{ListedRow, RelationResult, ReproducedRow, Reproduction, Verdict};
+use super::findings::{NOT_MEASURED, bar, deviation, estimate, measured};
+use super::verdicts::{
+    ListedRow, RelationResult, ReproducedRow, Reproduction, VariantResult, Verdict,
+};
 use comfy_table::{ContentArrangement, Table, presets};
 use std::fmt::Write as _;
 
@@ -66,10 +68,11 @@ fn row_text(row: &ReproducedRow) -> String {
             deviation(relation),
         ]);
         for variant in &relation.variants {
+            let (figure, verdict) = variant_cells(variant, relation, |v| v.word().to_owned());
             relations.push([
                 format!("      with {}", variant.with),
-                estimate(variant.measured, variant.ci95, &relation.unit),
-                variant.verdict.word().to_owned(),
+                figure,
+                verdict,
                 String::new(),
                 String::new(),
             ]);
@@ -198,14 +201,27 @@ fn relation_markdown(text: &mut String, relation: &RelationResult) {
         mark(relation.verdict)
     );
     for variant in &relation.variants {
-        let figure = estimate(variant.measured, variant.ci95, &relation.unit);
-        let verdict = mark(variant.verdict);
+        let (figure, verdict) = variant_cells(variant, relation, mark);
         let _ = writeln!(
             text,
             "| … with {} | | {figure} | | | {verdict} |",
             variant.with
         );
     }
+}
+
+/// The figure of a variant and the verdict on it. Without a figure nothing can be judged: a variant
+/// is an experiment, not a claim that a run without a figure would miss.
+fn variant_cells(
+    variant: &VariantResult,
+    relation: &RelationResult,
+    word: impl Fn(Verdict) -> String,
+) -> (String, String) {
+    if variant.measured.is_none() {
+        return (String::new(), NOT_MEASURED.to_owned());
+    }
+    let figure = estimate(variant.measured, variant.ci95, &relation.unit);
+    (figure, word(variant.verdict))
 }
 
 fn mark(verdict: Verdict) -> String {

@@ -157,6 +157,60 @@ fn a_row_holds_only_if_all_its_relations_hold() {
 }
 
 #[test]
+fn a_variant_without_a_figure_has_no_verdict_and_a_relation_without_one_is_missed() {
+    let nothing = Sample::of(vec![f64::NAN, f64::NAN]);
+    let rendered = |judged: &Sample| {
+        let mut completed = run(&claim("000-F9"), &effort(), &Stop::default()).unwrap();
+        let mut findings = Findings::default();
+        let bar = Bar::AtMost(35.0);
+        findings.relate("ping", "ms", Printed::Figure(24.0), judged, bar);
+        findings.variant("a longer queue", &nothing);
+        findings.variant("a shorter queue", &Sample::exactly(50.0));
+        let row = &mut completed.reproduction.rows[0];
+        (row.relations, row.verdict) = (findings.results(), findings.verdict());
+        let verdict = row.verdict;
+        let pages = [
+            render::text(&completed.reproduction),
+            render::markdown(&completed.reproduction),
+        ];
+        (verdict, pages)
+    };
+    let line = |page: &str, what: &str| {
+        let line = page.lines().find(|line| line.contains(what)).unwrap();
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+
+    let (verdict, [text, markdown]) = rendered(&Sample::exactly(30.0));
+    assert_eq!(verdict, Verdict::Holds);
+    assert_eq!(
+        line(&text, "longer"),
+        "with a longer queue not measured",
+        "{text}"
+    );
+    assert_eq!(
+        line(&text, "shorter"),
+        "with a shorter queue 50 ms missed",
+        "{text}"
+    );
+    assert_eq!(
+        line(&markdown, "longer"),
+        "| … with a longer queue | | | | | not measured |"
+    );
+    assert_eq!(
+        line(&markdown, "shorter"),
+        "| … with a shorter queue | | 50 ms | | | **missed** |"
+    );
+
+    let (verdict, [text, markdown]) = rendered(&nothing);
+    assert_eq!(verdict, Verdict::Missed);
+    assert!(
+        line(&text, "ping").starts_with("! ping not measured"),
+        "{text}"
+    );
+    assert!(line(&markdown, "| ping").ends_with("| **missed** |"));
+}
+
+#[test]
 fn samples_are_combined_seed_by_seed() {
     let (a, b) = (Sample::of(vec![10.0, 30.0]), Sample::of(vec![5.0, 10.0]));
     assert_eq!((&a / &b).values, [2.0, 3.0]);

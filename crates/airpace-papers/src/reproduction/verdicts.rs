@@ -161,7 +161,8 @@ pub struct VariantResult {
     pub measured: Option<f64>,
     /// Half the 95 % confidence interval of the mean.
     pub ci95: Option<f64>,
-    /// Whether the figure meets the bar of the relation.
+    /// Whether the figure meets the bar of the relation. It says nothing if nothing was measured;
+    /// tables then say so in its place.
     pub verdict: Verdict,
 }
 
