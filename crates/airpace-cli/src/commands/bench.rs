@@ -339,6 +339,7 @@ fn run_tcp(args: &Tcp) -> anyhow::Result<ExitCode> {
                 wired_delay,
                 ramp: measure / 2,
                 measure,
+                whole_periods: false,
                 seed: args.seed,
             });
         }

@@ -149,8 +149,8 @@ const GOODPUT_TOLERANCE: f64 = 0.03;
 /// Largest relative difference of the aggregation level that is accepted.
 const LEVEL_TOLERANCE: f64 = 0.05;
 
-/// Compares a cell of stations with these MCS for `length`.
-fn compare(mcs: &[u8], loss: f64, pps: f64, length: Duration) {
+/// Compares a cell of stations with these MCS for `length`, for a test of this name.
+fn compare(test: &str, mcs: &[u8], loss: f64, pps: f64, length: Duration) {
     let stations = mcs.iter().map(|&mcs| airpace_sim::mac::StationConfig {
         loss,
         ..station(mcs)
@@ -166,6 +166,15 @@ fn compare(mcs: &[u8], loss: f64, pps: f64, length: Duration) {
         "MCS {mcs:?}, loss {loss}: lag p50 {:.3} p99 {:.3} max {:.3} ms",
         report.lag.p50_ms, report.lag.p99_ms, report.lag.max_ms
     );
+    // Its figures are then those of the machine.
+    if !report.trusted {
+        eprintln!(
+            "SKIPPED, WAS NOT TESTED: {test}, MCS {mcs:?}, loss {loss}: the machine was too busy (lag p99 \
+             {:.2} ms)",
+            report.lag.p99_ms
+        );
+        return;
+    }
     for (index, (s, e)) in simulated.iter().zip(&emulated).enumerate() {
         let mbps = |f: &Figures| f.bytes as f64 * 8e-6 / length.as_secs_f64();
         let (goodput, level) = (mbps(e) / mbps(s) - 1.0, e.level() / s.level() - 1.0);
@@ -187,15 +196,22 @@ fn compare(mcs: &[u8], loss: f64, pps: f64, length: Duration) {
 
 #[test]
 fn a_saturated_cell_has_the_simulated_figures() {
-    compare(&[4], 0.0, 40_000.0, Duration::from_secs(1));
+    compare(
+        "a_saturated_cell_has_the_simulated_figures",
+        &[4],
+        0.0,
+        40_000.0,
+        Duration::from_secs(1),
+    );
 }
 
 #[test]
 #[ignore = "half a minute of real time: make test-full"]
 fn saturated_cells_of_several_kinds_have_the_simulated_figures() {
+    let test = "saturated_cells_of_several_kinds_have_the_simulated_figures";
     let length = Duration::from_secs(6);
-    compare(&[9], 0.0, 45_000.0, length);
-    compare(&[9], 0.1, 45_000.0, length);
-    compare(&[9, 4, 1], 0.0, 15_000.0, length);
-    compare(&[9; 10], 0.0, 4_000.0, length);
+    compare(test, &[9], 0.0, 45_000.0, length);
+    compare(test, &[9], 0.1, 45_000.0, length);
+    compare(test, &[9, 4, 1], 0.0, 15_000.0, length);
+    compare(test, &[9; 10], 0.0, 4_000.0, length);
 }

@@ -1,10 +1,13 @@
 //! Simulated TCP against the kernel's: the same download through the same cell, in virtual time and
 //! with real packets.
 
+mod periods;
+
+use self::periods::{MeasuredTime, mean_rtt_ms};
 use super::saturation::vht80;
 use crate::cell::{Cell, closed};
 use crate::tool::Stop;
-use crate::tool::bulk::{self, FlowReport, RTT_INTERVAL, Receiver, SendConfig};
+use crate::tool::bulk::{self, FlowSample, Receiver, SAMPLE_INTERVAL, SendConfig};
 use airpace_core::phy::AccessCategory;
 use airpace_sim::mac::{CellConfig, PathConfig, StationConfig};
 use airpace_sim::transport::tcp::{Algorithm, ReceiverConfig, SenderConfig};
@@ -38,6 +41,10 @@ pub struct Download {
     pub ramp: Duration,
     /// Time that is measured after it.
     pub measure: Duration,
+    /// Whether only whole periods of the sawtooth within that time are measured, from a back-off to
+    /// another. A fixed time cuts periods, which are as long as it, and where it cuts them is
+    /// chance.
+    pub whole_periods: bool,
     /// Seed of the cell.
     pub seed: u64,
 }
@@ -51,6 +58,9 @@ pub struct DownloadFigures {
     pub rtt_ms: f64,
     /// Segments sent again, as a share of all segments of the flow.
     pub resent: f64,
+    /// Whole periods of the sawtooth that were measured, if only such are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub periods: Option<usize>,
 }
 
 /// A download with the kernel's TCP.
@@ -149,33 +159,44 @@ const SERVER: NodeId = NodeId(2);
 pub fn simulate(download: &Download, hosts: Hosts) -> Result<DownloadFigures> {
     let mut world = World::new(network(download, hosts)?)?;
     world.run_until(Time::ZERO + download.ramp);
-    let (mut rtt_sum_ms, mut n) = (0.0, 0);
-    // The kernel's smoothed round-trip time is read at the same intervals.
+    let (mut samples, mut delivered) = (Vec::new(), Vec::new());
+    // The kernel's state is read at the same intervals.
     while world.now() < world.end() {
-        world.run_until(world.now() + RTT_INTERVAL);
-        let (_, tcp) = flow(&mut world)?;
-        rtt_sum_ms += tcp.info.smoothed_rtt.unwrap_or_default().as_secs_f64() * 1e3;
-        n += 1;
+        world.run_until(world.now() + SAMPLE_INTERVAL);
+        let (payload_bytes, tcp) = flow(&mut world)?;
+        let at = world.now().since(Time::ZERO);
+        samples.push(FlowSample {
+            at,
+            smoothed_rtt_ms: tcp.info.smoothed_rtt.unwrap_or_default().as_secs_f64() * 1e3,
+            window_segments: tcp.info.window,
+        });
+        delivered.push((at, payload_bytes));
     }
-    let (goodput_mbps, tcp) = flow(&mut world)?;
+    let (_, tcp) = flow(&mut world)?;
+    let measured = MeasuredTime::of(download, &samples)?;
+    // Nothing counts as delivered before the ramp is over.
+    let delivered_by = |time: Duration| {
+        let until = delivered.iter().take_while(|(at, _)| *at <= time);
+        until.last().map_or(0, |&(_, bytes)| bytes)
+    };
+    let bytes = delivered_by(measured.to) - delivered_by(measured.from);
+    let span = measured.to - measured.from;
     Ok(DownloadFigures {
-        goodput_mbps,
-        rtt_ms: rtt_sum_ms / f64::from(n),
+        goodput_mbps: bytes as f64 * 8.0 / span.as_secs_f64() / 1e6,
+        rtt_ms: mean_rtt_ms(&samples, &measured),
         resent: tcp.sender.resent as f64 / tcp.sender.segments.max(1) as f64,
+        periods: measured.periods,
     })
 }
 
-/// Goodput of the only flow so far, Mbit/s, and the reports of its ends.
-fn flow(world: &mut World) -> Result<(f64, TcpReport)> {
+/// Payload of the only flow that was delivered since the ramp, bytes, and the reports of its ends.
+fn flow(world: &mut World) -> Result<(u64, TcpReport)> {
     let outcome = world.outcome();
     let flow = outcome.flows.first().context("there is one flow")?;
     let Details::Tcp(tcp) = &flow.details else {
         bail!("the flow is TCP")
     };
-    Ok((
-        flow.payload_bytes as f64 * 8.0 / outcome.window.as_secs_f64() / 1e6,
-        **tcp,
-    ))
+    Ok((flow.payload_bytes, **tcp))
 }
 
 fn network(download: &Download, hosts: Hosts) -> Result<WorldConfig> {
@@ -263,25 +284,20 @@ pub fn kernel(download: &Download, stop: &Stop) -> Result<KernelDownload> {
     let bins = bins.map_err(|_| anyhow!("the receiver panicked"))??;
     let flow = flows.first().context("there is one flow")?;
     let record = cell.finish()?;
+    let measured = match MeasuredTime::of(download, &flow.samples) {
+        // A machine that is too slow may leave no whole period. That it was says more.
+        Err(_) if !record.trusted => MeasuredTime::all(download),
+        found => found?,
+    };
     let figures = DownloadFigures {
-        goodput_mbps: bins.mbps(download.ramp, download.ramp + download.measure),
-        rtt_ms: mean_rtt_ms(flow, download.ramp),
+        goodput_mbps: bins.mbps(measured.from, measured.to),
+        rtt_ms: mean_rtt_ms(&flow.samples, &measured),
         resent: flow.retransmits as f64 / flow.segments.max(1) as f64,
+        periods: measured.periods,
     };
     Ok(KernelDownload {
         figures,
         lag_p99_ms: record.lag_p99.as_secs_f64() * 1e3,
         trusted: record.trusted,
     })
-}
-
-/// Mean of the smoothed round-trip time after the ramp.
-fn mean_rtt_ms(flow: &FlowReport, ramp: Duration) -> f64 {
-    let after: Vec<f64> = flow
-        .smoothed_rtts
-        .iter()
-        .filter(|(at, _)| *at >= ramp)
-        .map(|&(_, ms)| ms)
-        .collect();
-    after.iter().sum::<f64>() / after.len().max(1) as f64
 }

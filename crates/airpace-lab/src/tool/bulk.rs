@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 /// network's work.
 const CHUNK: usize = 128 * 1024;
 
-/// How often a sender reads the round-trip time from the kernel.
-pub const RTT_INTERVAL: Duration = Duration::from_millis(10);
+/// How often a sender reads the state of its connection from the kernel.
+pub const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Configuration of a sender.
 #[derive(Clone, Debug)]
@@ -45,10 +45,20 @@ pub struct FlowReport {
     pub smoothed_rtt_ms: f64,
     /// The congestion window at the end, in segments.
     pub window_segments: u32,
-    /// Samples of the kernel's smoothed round-trip time: time since the flow began, and
-    /// milliseconds.
+    /// The state of the connection every [`SAMPLE_INTERVAL`].
     #[serde(skip)]
-    pub smoothed_rtts: Vec<(Duration, f64)>,
+    pub samples: Vec<FlowSample>,
+}
+
+/// The state of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FlowSample {
+    /// Time since the flow began.
+    pub at: Duration,
+    /// Smoothed round-trip time in milliseconds.
+    pub smoothed_rtt_ms: f64,
+    /// Congestion window in segments.
+    pub window_segments: u32,
 }
 
 /// Sends on every flow until the duration is over or `stop` is raised.
@@ -79,12 +89,14 @@ fn send_flow(config: &SendConfig, stop: &Stop) -> Result<FlowReport> {
     let chunk = vec![0u8; CHUNK];
     let mut report = FlowReport::default();
     while Instant::now() < deadline && !stop.is_raised() {
-        if sampled.elapsed() >= RTT_INTERVAL {
+        if sampled.elapsed() >= SAMPLE_INTERVAL {
             sampled = Instant::now();
-            let smoothed = tcp_info(&stream).context("reading TCP_INFO")?.smoothed_rtt;
-            report
-                .smoothed_rtts
-                .push((start.elapsed(), smoothed.as_secs_f64() * 1e3));
+            let info = tcp_info(&stream).context("reading TCP_INFO")?;
+            report.samples.push(FlowSample {
+                at: start.elapsed(),
+                smoothed_rtt_ms: info.smoothed_rtt.as_secs_f64() * 1e3,
+                window_segments: info.window_segments,
+            });
         }
         match stream.write(&chunk) {
             Ok(written) => report.bytes_written += written as u64,

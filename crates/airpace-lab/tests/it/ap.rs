@@ -1,6 +1,6 @@
 //! Queueing schemes of the access point with the kernel's TCP.
 
-use crate::namespaces_allowed;
+use crate::{kept_up, namespaces_allowed};
 use airpace_lab::bench::ap::{ApComparison, JAIN_BAR, PING_BAR, Plan, compare};
 use airpace_lab::tool::Stop;
 use airpace_sim::mac::Scheme;
@@ -69,11 +69,21 @@ fn the_schemes_reach_their_bars_with_kernel_tcp_and_in_virtual_time() {
         6,
         "two of pings and one of airtime, with kernel TCP and simulated"
     );
-    assert!(result.bars.iter().all(|bar| bar.holds), "{:?}", result.bars);
     assert!(
         result
             .bars
             .iter()
             .all(|bar| [PING_BAR, JAIN_BAR].contains(&bar.bar))
     );
+    let lags = result.schemes.iter().map(|run| run.lag_p99_ms);
+    let kept_up = kept_up(
+        "the_schemes_reach_their_bars_with_kernel_tcp_and_in_virtual_time, kernel TCP",
+        result.schemes.iter().all(|run| run.trusted),
+        lags.fold(0.0, f64::max),
+    );
+    for bar in &result.bars {
+        // Virtual time does not depend on the machine.
+        let is_tested = kept_up || bar.claim.contains("simulated");
+        assert!(bar.holds || !is_tested, "{:?}", result.bars);
+    }
 }

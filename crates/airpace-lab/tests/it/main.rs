@@ -3,6 +3,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
+    clippy::print_stderr,
     clippy::disallowed_methods,
     reason = "tests against the real kernel and clock, which print what they skip"
 )]
@@ -35,6 +36,17 @@ fn namespaces_allowed() -> bool {
         println!("SKIPPED, NOTHING WAS TESTED: {reason} (try `unshare -rnm cargo test`)");
     }
     missing.is_none()
+}
+
+/// Whether the emulator kept up with the clock. Says on standard error which test was not made if it
+/// did not: its figures are then those of the machine.
+fn kept_up(test: &str, trusted: bool, lag_p99_ms: f64) -> bool {
+    if !trusted {
+        eprintln!(
+            "SKIPPED, WAS NOT TESTED: {test}: the machine was too busy (lag p99 {lag_p99_ms:.2} ms)"
+        );
+    }
+    trusted
 }
 
 /// A test bed of proxy and agent; `None` where the system does not permit namespaces.

@@ -55,6 +55,7 @@ fn simulated(algorithm: Algorithm, delay_ms: f64, hosts: Hosts) -> DownloadFigur
                 wired_delay,
                 ramp,
                 measure,
+                whole_periods: false,
                 seed,
             },
             hosts,
@@ -131,20 +132,30 @@ fn simulated_tcp_agrees_with_the_kernel() {
         return;
     }
     for algorithm in IN_KERNEL {
-        let wired_delay = Duration::from_millis(10);
-        let (ramp, measure) = (Duration::from_secs(5), Duration::from_secs(10));
+        // Cubic's periods are about as long as the time that is measured of the others. Reno's are
+        // longer still: of them the first is compared, after a slow start that is the same.
+        let whole_periods = algorithm == Algorithm::Cubic;
+        let measure = Duration::from_secs(if whole_periods { 45 } else { 10 });
         let result = compare(
             &Download {
                 algorithm,
-                wired_delay,
-                ramp,
+                wired_delay: Duration::from_millis(10),
+                ramp: Duration::from_secs(5),
                 measure,
+                whole_periods,
                 seed: 1,
             },
             &Stop::default(),
         )
         .unwrap();
         println!("{result:?}");
+        if !super::kept_up(
+            &format!("simulated_tcp_agrees_with_the_kernel, {algorithm:?}"),
+            result.trusted,
+            result.lag_p99_ms,
+        ) {
+            continue;
+        }
         assert!(result.goodput_difference.abs() < GOODPUT, "{result:?}");
         assert!(result.rtt_difference.abs() < RTT, "{result:?}");
     }
