@@ -164,6 +164,24 @@ def _by_case(case: str, summary: dict[str, Any]) -> Points:
     yield case, "goodput", summary["totals"]["goodput_mbps"]
 
 
+def _by_sender(value: Callable[[dict[str, Any]], Any]) -> Callable[[str, dict[str, Any]], Points]:
+    """What the downloads of Figure 9 had, by their senders; the case ends with the test bed."""
+
+    def points(case: str, summary: dict[str, Any]) -> Points:
+        yield case.split(", ")[0], "download", value(summary)
+
+    return points
+
+
+def _delay(summary: dict[str, Any]) -> Any:
+    delay = summary["totals"]["delay_ms"]
+    return None if delay is None else delay["mean"]
+
+
+def _lost(summary: dict[str, Any]) -> Any:
+    return summary["totals"]["dropped"]
+
+
 LEVEL = Lines("packets per frame", "level")
 
 PANELS: dict[str, list[Bars | Lines]] = {
@@ -177,7 +195,11 @@ PANELS: dict[str, list[Bars | Lines]] = {
     "002-F5": [LEVEL],
     "002-5.4.3": [Lines("estimate of the overhead, ms", "overhead_ms")],
     "002-F6": [Lines("estimate of the overhead, ms", "overhead_ms")],
-    "002-F9": [Bars("goodput, Mbit/s", _by_case)],
+    "002-F9": [
+        Bars("goodput, Mbit/s", _by_sender(lambda summary: summary["totals"]["goodput_mbps"])),
+        Bars("mean one-way delay, ms", _by_sender(_delay), log=True),
+        Bars("packets lost", _by_sender(_lost)),
+    ],
     "003-F2/3": [Bars("mean RTT, ms", _rtt), Bars("goodput, Mbit/s", _total)],
     "003-F4/5": [Bars("mean RTT, ms", _rtt), Bars("goodput, Mbit/s", _total)],
     "003-F7": [Bars("mean RTT, ms", _rtt_by_flow, log=True), Bars("goodput, Mbit/s", _total)],
@@ -225,9 +247,10 @@ def figure(data: dict[str, Any]) -> Figure:
 
 
 def _drawn(data: dict[str, Any]) -> dict[str, Any]:
-    """The cases of a figure: of 004, whose figures compare schemes, those that are judged and no variants."""
+    """The cases of a figure: of 004 and 002-F9, whose figures compare schemes and senders, those that are judged and no
+    variants."""
     row = data["row"]
-    if not row["id"].startswith("004"):
+    if not row["id"].startswith(("004", "002-F9")):
         return data["cases"]
     variants = tuple(f", {v['with']}" for relation in row["relations"] for v in relation["variants"])
     return {name: runs for name, runs in data["cases"].items() if not name.endswith(variants)}

@@ -68,7 +68,8 @@ to = \"c\"
 
 #[test]
 fn an_access_point_that_hardly_wins_the_channel_is_named_with_its_share() {
-    let settings = ["node.*.rate=mcs 7", "duration=2 s"];
+    // By the seed, it has from 0.7 to 3 % of the time in two seconds.
+    let settings = ["node.*.rate=mcs 7", "duration=2 s", "seed=2"];
     let starved = only(ROW, &settings);
     assert_eq!(
         (starved.name, starved.who.as_str()),
