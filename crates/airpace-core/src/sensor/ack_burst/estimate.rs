@@ -22,6 +22,8 @@ pub(super) const UNDIVIDED: f64 = 0.95;
 /// frames hold so many packets: fewer leave the channel idle, which looks the same.
 const FOREIGN_LEAST: f64 = 0.25;
 const FOREIGN_LEVEL: f64 = 6.0;
+/// With fewer packets in about a second a station takes next to nothing of the air, whether it answers or not.
+const LITTLE: f64 = 20.0;
 /// Observations fade with this time constant.
 const MEMORY_S: f64 = 1.0;
 /// Fewest bursts for an estimate.
@@ -227,9 +229,9 @@ impl Observed {
     }
 
     /// What the station's frames and answers take of the air, if a segment takes `segment_s` and there were
-    /// `frames_per_burst`; `None` if that is not known. Nothing is handed over to an idle station.
+    /// `frames_per_burst`; `None` if that is not known. One that is sent little takes nothing.
     pub(super) fn air(&self, segment_s: f64, frames_per_burst: f64) -> Option<CellAir> {
-        if self.packets < 1.0 {
+        if self.packets < LITTLE {
             return Some(CellAir::default());
         }
         let is_answered = self.segments >= LEAST_ACKNOWLEDGED * self.eliciting

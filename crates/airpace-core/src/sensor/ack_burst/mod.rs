@@ -129,6 +129,8 @@ pub struct AckBurst {
 
 /// Time constant with which it is forgotten that other networks send, while the cell does not tell, seconds.
 const FOREIGN_MEMORY_S: f64 = 3.0;
+/// Less than this between two frames of the cell does not count, seconds.
+const FOREIGN_LEAST_S: f64 = 50e-6;
 
 /// A station without an acknowledgement for this long does not contend.
 const CONTENDS: Duration = Duration::from_millis(200);
@@ -253,7 +255,8 @@ impl AckBurst {
             let since = now.saturating_since(before);
             before_s * (-since.as_secs_f64() / FOREIGN_MEMORY_S).exp()
         });
-        self.foreign_s = (now, foreign_s);
+        let is_telling = foreign_s >= FOREIGN_LEAST_S;
+        self.foreign_s = (now, if is_telling { foreign_s } else { 0.0 });
     }
 
     /// How many stations contend. The slots of many stations end at the same time, so they are
