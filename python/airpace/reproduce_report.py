@@ -197,7 +197,7 @@ PANELS: dict[str, list[Bars | Lines]] = {
     "002-F6": [Lines("estimate of the overhead, ms", "overhead_ms")],
     "002-F9": [
         Bars("goodput, Mbit/s", _by_sender(lambda summary: summary["totals"]["goodput_mbps"])),
-        Bars("mean one-way delay, ms", _by_sender(_delay), log=True),
+        Bars("mean one-way delay with the queue of the sender, ms", _by_sender(_delay)),
         Bars("packets lost", _by_sender(_lost)),
     ],
     "003-F2/3": [Bars("mean RTT, ms", _rtt), Bars("goodput, Mbit/s", _total)],
