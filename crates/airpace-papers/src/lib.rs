@@ -32,7 +32,7 @@ pub mod ns3;
 pub mod reproduction;
 mod wqm;
 
-pub use nonlinear::{BUFFER_PACKETS, LiveDownload, LiveSender, LiveTestbed, MEASURED};
+pub use nonlinear::{LIVE_BUFFER_PACKETS, LIVE_MEASURED, LiveDownload, LiveSender, LiveTestbed};
 
 use reproduction::Claim;
 

@@ -10,7 +10,9 @@ use airpace_papers::reproduction::verdicts::{ListedRow, RowKind};
 use airpace_papers::reproduction::{
     Claim, Effort, Progress, Trial, render, reproduce, select, store::Store,
 };
-use airpace_papers::{BUFFER_PACKETS, LiveDownload, LiveSender, LiveTestbed, MEASURED, catalogue};
+use airpace_papers::{
+    LIVE_BUFFER_PACKETS, LIVE_MEASURED, LiveDownload, LiveSender, LiveTestbed, catalogue,
+};
 use airpace_scenario::stop::Stop;
 use anyhow::Context as _;
 use clap::Args;
@@ -175,10 +177,10 @@ impl LiveTestbed for Demo {
         options.arms = senders.iter().map(|&sender| arm(sender)).collect();
         options.cells = vec![vec![9]];
         options.seed = trial.seed;
-        options.ap_buffer_packets = BUFFER_PACKETS;
+        options.ap_buffer_packets = LIVE_BUFFER_PACKETS;
         // Server, proxy and access point stand in one rack.
         options.wired_delay = Duration::from_micros(100);
-        options.load = options.ramp + MEASURED.mul_f64(trial.horizon);
+        options.load = options.ramp + LIVE_MEASURED.mul_f64(trial.horizon);
         let summary = demo::run(&options, stop, &mut |_| {});
         // The summary has all that is needed. A folder that cannot be removed does no harm.
         let _ = std::fs::remove_dir_all(&folder);

@@ -17,8 +17,8 @@ const UNOPTIMISED: &str = "airtime, not sparse";
 /// stood nor how the channel was. Thirty devices stand apart, and indoors nothing comes on one path
 /// alone: they are placed at random, on links that fade. Nothing moves but people, whom the channel
 /// models of 802.11 (TGn, IEEE 802.11-03/940r4) let walk at 1.2 km/h: a Doppler spread of 2.7 Hz at
-/// 2.437 GHz, with an autocorrelation that falls to 1/e in 3 / (2 pi 2.7 Hz) = 176 ms. How
-/// wide the square is, is a choice. In one of 90 m both totals are as printed and two of the other relations
+/// 2.437 GHz, with an autocorrelation that falls to 1/e in 3 / (2 pi 2.7 Hz) = 176 ms. The width of
+/// the square is a choice: in one of 90 m both totals are as printed and two of the other relations
 /// are inconclusive; in one of 75 m all hold, and the total under airtime fairness is a fifth higher. Near
 /// stations, with a neighbour on the channel or without, miss two.
 /// LEDE's access points run hostapd, which gives their own best effort a largest contention window of
@@ -228,8 +228,7 @@ pub(super) fn judge(results: &Results) -> Findings {
     );
     findings.note(
         "where the stations stood is not printed: the square of 75 m is a choice. In one of 90 m both totals are \
-         nearer to the printed ones and two relations are inconclusive; stations 2 m from the access point miss two"
-,
+         nearer to the printed ones and two relations are inconclusive; stations 2 m from the access point miss two",
     );
     findings.note(
         "pings are compared with FQ-MAC, from which the scheduler differs by the order of service alone; airtime and \

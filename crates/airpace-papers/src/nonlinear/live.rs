@@ -8,16 +8,16 @@ pub(super) const CLAIM: &str = "The same with real packets, the kernel's Cubic a
      hardly any loss";
 
 /// Packets that the access point holds for all stations: with fewer, the paper's Cubic would not wait for 50 ms at 600 Mbit/s.
-pub const BUFFER_PACKETS: u32 = 2_500;
+pub const LIVE_BUFFER_PACKETS: u32 = 2_500;
 /// Steady state of each download that is measured. The paper's are of 100 s: `--horizon 4`.
-pub const MEASURED: Duration = Duration::from_secs(25);
+pub const LIVE_MEASURED: Duration = Duration::from_secs(25);
 
 /// Runs downloads with real packets through an emulated access point. This crate has no sockets;
 /// whoever calls it provides the test bed.
 pub trait LiveTestbed: Sync {
     /// Runs a download to one station with 802.11ac, 80 MHz, MCS 9 and one stream, through an access point
-    /// with a buffer of [`BUFFER_PACKETS`], once per sender and in their order. Each is measured for
-    /// [`MEASURED`] multiplied by the trial's horizon. Not even other seeds run at the same time.
+    /// with a buffer of [`LIVE_BUFFER_PACKETS`], once per sender and in their order. Each is measured for
+    /// [`LIVE_MEASURED`] multiplied by the trial's horizon. Not even other seeds run at the same time.
     ///
     /// # Errors
     /// If the test bed cannot be set up, or `stop` was raised.

@@ -6,7 +6,7 @@ mod live;
 mod loops;
 mod operation;
 
-pub use live::{BUFFER_PACKETS, LiveDownload, LiveSender, LiveTestbed, MEASURED};
+pub use live::{LIVE_BUFFER_PACKETS, LIVE_MEASURED, LiveDownload, LiveSender, LiveTestbed};
 
 use crate::reproduction::Claim;
 

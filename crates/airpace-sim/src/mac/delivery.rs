@@ -324,12 +324,15 @@ impl<P: Packet + Clone> Mac<P> {
         // The MPDUs of an A-MPDU that was sent may have any number of tries. A group-addressed frame
         // has one.
         let is_endless = self.rules.endless_retries && is_sent && flight.built.mpdus > 1;
+        let limit = if link.group {
+            Some(1)
+        } else if is_endless {
+            None
+        } else {
+            Some(self.rules.retry_limit)
+        };
         let tries = TryLimit {
-            limit: match () {
-                () if link.group => Some(1),
-                () if is_endless => None,
-                () => Some(self.rules.retry_limit),
-            },
+            limit,
             counts_answered: link.group || !self.rules.endless_retries,
         };
         let window = &mut path.lane_mut(flight.lane).window;

@@ -18,8 +18,8 @@ const EXCESS_EXPONENT: f64 = 1.2;
 /// Frames per burst are fewer by this factor, since losses in the uplink divide some bursts (simulation of one to five
 /// stations).
 pub(super) const UNDIVIDED: f64 = 0.95;
-/// Others' frames count between frames of the cell if they take this share of the time at the least, and the cell's
-/// frames hold so many packets: fewer leave the channel idle, which looks the same.
+/// Other networks are taken to send if the cell leaves them this share of the time at the least and its frames hold so many
+/// packets. With fewer, the channel may be idle, which looks the same.
 const FOREIGN_LEAST: f64 = 0.25;
 const FOREIGN_LEVEL: f64 = 6.0;
 /// With fewer packets in about a second a station takes next to nothing of the air, whether it answers or not.
@@ -189,6 +189,13 @@ impl Observed {
         self.eliciting / (self.packets - bare_acks).max(1.0)
     }
 
+    /// Whether enough bursts answer most of what was handed over.
+    fn is_answered(&self) -> bool {
+        self.bursts >= FEWEST_BURSTS
+            && self.eliciting_share() >= LEAST_ELICITING
+            && self.segments / self.eliciting.max(1.0) >= LEAST_ACKNOWLEDGED
+    }
+
     /// Whether much is hidden by QUIC.
     pub(super) fn is_hidden(&self) -> bool {
         self.hidden > HIDDEN_MUCH * self.eliciting
@@ -234,10 +241,8 @@ impl Observed {
         if self.packets < LITTLE {
             return Some(CellAir::default());
         }
-        let is_answered = self.segments >= LEAST_ACKNOWLEDGED * self.eliciting
-            && self.eliciting_share() >= LEAST_ELICITING;
-        let is_told = segment_s > 0.0 && self.bursts >= FEWEST_BURSTS && is_answered;
-        (is_told && self.seconds > 0.0).then(|| {
+        let is_told = segment_s > 0.0 && self.seconds > 0.0 && self.is_answered();
+        is_told.then(|| {
             let frames = self.bursts * frames_per_burst;
             let overhead_s = FRAME_OVERHEAD_S * frames + UPLINK_EXCHANGE_S * self.bursts;
             CellAir {
@@ -252,12 +257,7 @@ impl Observed {
     /// Frames per burst, where `contending` stations contend for the air, and other networks send for `foreign_s`
     /// seconds between two frames of the cell. `clarity`, 0 to 1, says how clearly bursts are apart.
     pub(super) fn estimate(&self, contending: usize, clarity: f64, foreign_s: f64) -> Estimate {
-        let eliciting = self.eliciting_share();
-        let acknowledged = self.segments / self.eliciting.max(1.0);
-        if self.bursts < FEWEST_BURSTS
-            || eliciting < LEAST_ELICITING
-            || acknowledged < LEAST_ACKNOWLEDGED
-        {
+        if !self.is_answered() {
             return Estimate::UNUSABLE;
         }
         let expected = expected_frames_per_burst(contending);
@@ -284,7 +284,7 @@ impl Observed {
         let sampled = 1.0 - 1.0 / self.bursts.sqrt();
         Estimate {
             frames_per_burst,
-            confidence: basis * sampled * clarity * eliciting.min(1.0).sqrt(),
+            confidence: basis * sampled * clarity * self.eliciting_share().min(1.0).sqrt(),
         }
     }
 

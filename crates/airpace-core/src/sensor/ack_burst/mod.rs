@@ -123,7 +123,7 @@ pub struct AckBurst {
     contending: Option<(Time, usize)>,
     /// The way to the access point and back, and when it was last determined.
     way: (Time, Duration),
-    /// For how long other networks send between two frames of the cell, seconds, and when that was last determined.
+    /// When it was last determined for how long other networks send between two frames of the cell, and that time, seconds.
     foreign_s: (Time, f64),
 }
 
