@@ -72,3 +72,36 @@ pub trait Packet {
         AccessCategory::BestEffort
     }
 }
+
+/// A packet that is moved often is cheaper to move behind a pointer.
+impl<P: Packet + ?Sized> Packet for Box<P> {
+    #[inline]
+    fn bytes(&self) -> u32 {
+        (**self).bytes()
+    }
+
+    #[inline]
+    fn hash_flow<H: Hasher>(&self, state: &mut H) {
+        (**self).hash_flow(state);
+    }
+
+    #[inline]
+    fn mark_ce(&mut self) -> bool {
+        (**self).mark_ce()
+    }
+
+    #[inline]
+    fn ecn(&self) -> Ecn {
+        (**self).ecn()
+    }
+
+    #[inline]
+    fn acknowledges(&self) -> Option<u32> {
+        (**self).acknowledges()
+    }
+
+    #[inline]
+    fn category(&self) -> AccessCategory {
+        (**self).category()
+    }
+}

@@ -295,8 +295,8 @@ impl Channel {
                     monitors.begin_frame(self.cells[cell].access_point, &frame);
                 }
             }
-            Output::Heard { mpdu, packet } => {
-                if let Some(monitors) = &mut self.monitors {
+            Output::Heard { mpdu, packet, .. } => {
+                if let (Some(monitors), Some(packet)) = (&mut self.monitors, packet) {
                     monitors.on_heard(&mpdu, &packet);
                 }
             }

@@ -6,8 +6,8 @@ use airpace_core::phy::{LegacyRate, TxRate};
 use airpace_net::netns::NamespaceError;
 use airpace_net::tun::{TunError, is_interface_name};
 use airpace_sim::mac::{
-    CellConfig, ConfigError, Direction, LinkConfig, MacConfig, PathConfig, RadioConfig, Scheme,
-    ends,
+    CellConfig, ConfigError, Direction, LinkConfig, MacConfig, Monitoring, PathConfig, RadioConfig,
+    Scheme, ends,
 };
 use airpace_sim::rng;
 use airpace_units::StationId;
@@ -226,8 +226,14 @@ impl EmulatorConfig {
     /// carries Ethernet frames, a radio that stands for all stations as the receiver of
     /// group-addressed frames.
     pub(crate) fn mac(&self) -> Result<MacConfig, ConfigError> {
+        let is_monitored =
+            self.monitor != Monitor::Off || self.air_radios().flatten().next().is_some();
         let cell = CellConfig {
-            monitor: self.monitor != Monitor::Off || self.air_radios().flatten().next().is_some(),
+            monitor: if is_monitored {
+                Monitoring::Packets
+            } else {
+                Monitoring::Off
+            },
             ..self.cell.clone()
         };
         let mut mac = cell.mac()?;

@@ -3,8 +3,7 @@
 use airpace_core::packet::Packet;
 use airpace_core::phy::TxRate;
 use airpace_sim::mac::{
-    ConfigError, Direction, FrameRecord, Input, Mac, MacConfig, Mpdu, Output, Quality, RadioId,
-    ends,
+    ConfigError, Direction, Input, Mac, MacConfig, Mpdu, Output, Quality, RadioId, ends,
 };
 use airpace_units::{StationId, Time};
 use core::time::Duration;
@@ -85,8 +84,8 @@ impl<P: Packet + Clone> Medium<P> {
     pub(crate) fn poll(&mut self) -> Option<CellOutput<P>> {
         let output = self.mac.poll()?;
         let radio = match &output {
-            Output::Frame(FrameRecord { from, .. })
-            | Output::Dropped { from, .. }
+            Output::Frame(frame) => frame.from.0,
+            Output::Dropped { from, .. }
             | Output::Heard {
                 mpdu: Mpdu { from, .. },
                 ..
@@ -170,8 +169,8 @@ fn joined(cell: &MacConfig, cells: usize) -> MacConfig {
 /// Renumbers the radios of an output to their numbers within the cell whose first radio is `first`.
 fn within_cell<P>(mut output: Output<P>, first: u32) -> Output<P> {
     let (from, to) = match &mut output {
-        Output::Frame(FrameRecord { from, to, .. })
-        | Output::Dropped { from, to, .. }
+        Output::Frame(frame) => (&mut frame.from, &mut frame.to),
+        Output::Dropped { from, to, .. }
         | Output::Heard {
             mpdu: Mpdu { from, to, .. },
             ..

@@ -19,6 +19,8 @@ const BINS: usize = (32 - BINS_PER_OCTAVE_LOG2 as usize + 1) * BINS_PER_OCTAVE;
 pub(crate) struct DelayMeter {
     /// The smallest delay of each period, the current period first.
     least: [Option<i64>; PERIODS],
+    /// The smallest delay of the periods before the current one; `i64::MAX` if there was none.
+    least_before: i64,
     period_start: Time,
     bins: [u32; BINS],
     samples: u32,
@@ -41,6 +43,7 @@ impl DelayMeter {
     pub(crate) const fn new() -> Self {
         Self {
             least: [None; PERIODS],
+            least_before: i64::MAX,
             period_start: Time::ZERO,
             bins: [0; BINS],
             samples: 0,
@@ -70,15 +73,12 @@ impl DelayMeter {
             self.period_start = at;
             self.least.rotate_right(1);
             self.least[0] = None;
+            let before = self.least.iter().flatten().min();
+            self.least_before = before.copied().unwrap_or(i64::MAX);
         }
-        self.least[0] = Some(self.least[0].map_or(delay_ns, |least| least.min(delay_ns)));
-        let least = self
-            .least
-            .iter()
-            .flatten()
-            .min()
-            .copied()
-            .unwrap_or(delay_ns);
+        let least = self.least[0].map_or(delay_ns, |least| least.min(delay_ns));
+        self.least[0] = Some(least);
+        let least = least.min(self.least_before);
         // The difference is not negative because `least` was just updated, and that of two i64 fits
         // a u64.
         let us = u32::try_from(delay_ns.abs_diff(least) / 1_000).unwrap_or(u32::MAX);

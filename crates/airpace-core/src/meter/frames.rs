@@ -163,6 +163,10 @@ impl OpenFrame {
         let (Some((first, latest)), Some(now)) = (self.tsft, arrival.hints.tsft_us) else {
             return true;
         };
+        if now == first {
+            // As of most radios: no span of time has to be judged.
+            return true;
+        }
         let (one, all) = (self.airtime_us(1), self.airtime_us(u64::from(span) + 1));
         let longest = match (one, all) {
             // The MPDUs so far have the time of the frame, so this one must have it too.

@@ -39,6 +39,16 @@ pub trait UplinkPacket: Packet {
     fn is_same_flow(&self, other: &Self) -> bool;
 }
 
+impl<P: UplinkPacket> UplinkPacket for Box<P> {
+    fn pure_ack(&self) -> Option<PureAck> {
+        (**self).pure_ack()
+    }
+
+    fn is_same_flow(&self, other: &Self) -> bool {
+        (**self).is_same_flow(other)
+    }
+}
+
 /// Configuration of an [`Agent`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct AgentConfig {

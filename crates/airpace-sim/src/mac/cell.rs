@@ -1,8 +1,8 @@
 //! The common case: one access point and its stations, all in range of each other.
 
 use super::{
-    ConfigError, Direction, FrameRecord, Input, LinkConfig, MacConfig, Mpdu, PathConfig, Quality,
-    RadioConfig, RadioId, Scheme,
+    ConfigError, Direction, FrameRecord, Input, LinkConfig, MacConfig, Monitoring, Mpdu,
+    PathConfig, Quality, RadioConfig, RadioId, Scheme,
 };
 use crate::rate::{RateAdaptation, Trace};
 use airpace_core::phy::{AccessCategory, AmpduLimits, Standard, Timing, TxRate};
@@ -33,9 +33,9 @@ pub struct CellConfig {
     pub category: Option<AccessCategory>,
     /// Whether the access point sends beacons: 236 µs at 6 Mbit/s every 102.4 ms (default yes).
     pub beacons: bool,
-    /// Whether every MPDU that is decoded is also reported as [`super::Output::Heard`], as a
-    /// monitor interface would show it (default no).
-    pub monitor: bool,
+    /// What is reported of every MPDU that is decoded, as [`super::Output::Heard`] (default
+    /// [`Monitoring::Off`]).
+    pub monitor: Monitoring,
     /// Whether receivers keep MPDUs until all before them have come, as the block-ack agreement
     /// demands (default yes).
     pub in_order: bool,
@@ -94,7 +94,7 @@ impl CellConfig {
             retry_limit: 7,
             category: Some(AccessCategory::BestEffort),
             beacons: true,
-            monitor: false,
+            monitor: Monitoring::Off,
             in_order: true,
             trace: Vec::new(),
         }

@@ -1,5 +1,6 @@
 //! The configuration of radios, links and what they share.
 
+use super::Monitoring;
 use super::path::PathConfig;
 use crate::channel;
 use crate::radio::{Hearing, RadioId};
@@ -36,9 +37,9 @@ pub struct MacConfig {
     /// Whether the MPDUs of an A-MPDU are sent again without limit, so that the retry limit counts
     /// only frames of a single MPDU and RTS without an answer (default no; ns-3 3.44 does).
     pub endless_retries: bool,
-    /// Whether every MPDU that is decoded is also reported as [`super::Output::Heard`], as a
-    /// monitor interface would show it (default no).
-    pub monitor: bool,
+    /// What is reported of every MPDU that is decoded, as [`super::Output::Heard`] (default
+    /// [`Monitoring::Off`]).
+    pub monitor: Monitoring,
     /// Whether control frames and beacons are reported, too, by [`super::Mac::poll_control`]
     /// (default no).
     pub controls: bool,
@@ -416,7 +417,7 @@ impl MacConfig {
             retry_limit: 7,
             block_ack_requests: false,
             endless_retries: false,
-            monitor: false,
+            monitor: Monitoring::Off,
             controls: false,
             in_order: true,
         }

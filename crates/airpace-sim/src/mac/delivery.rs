@@ -61,6 +61,7 @@ pub(super) struct Address {
 }
 
 impl Address {
+    #[inline(always)]
     fn mpdu(self, reception: Reception) -> Mpdu {
         let Self { from, to, category } = self;
         Mpdu {
@@ -93,15 +94,20 @@ impl<P: Clone> Told<'_, P> {
 
 impl<P: Clone> Tell<P> for Told<'_, P> {
     #[inline]
-    fn heard(&mut self, packet: &P, reception: Reception) {
+    fn heard(&mut self, bytes: u32, packet: Option<P>, reception: Reception) {
         let Some(group) = self.group else {
             return self.outputs.push_back(Output::Heard {
                 mpdu: self.address.mpdu(reception),
-                packet: packet.clone(),
+                bytes,
+                packet,
             });
         };
-        let packet = packet.clone();
-        self.tell_of_group(group, Fate::Heard { packet, reception });
+        let fate = Fate::Heard {
+            bytes,
+            packet,
+            reception,
+        };
+        self.tell_of_group(group, fate);
     }
 
     #[inline]
@@ -213,7 +219,7 @@ impl<P: Packet + Clone> Mac<P> {
         self.next_ampdu = self.next_ampdu.wrapping_add(1);
         // The record comes before the packets, but is complete only when their fate is known.
         let index = self.outputs.len();
-        self.outputs.push_back(Output::Frame(record));
+        self.outputs.push_back(Output::Frame(Box::new(record)));
         let (outputs, at) = (&mut self.outputs, exchange.at);
         let address = Address {
             from: record.from,
@@ -253,7 +259,9 @@ impl<P: Packet + Clone> Mac<P> {
         if decoded > 0 && !link.group {
             record.airtime += self.rules.medium.sifs() + flight.built.response;
         }
-        self.outputs[index] = Output::Frame(record);
+        if let Some(Output::Frame(reported)) = self.outputs.get_mut(index) {
+            **reported = record;
+        }
         let received = alone.map_or(record.airtime, |alone| alone.sum);
         self.account(flight, &record, received);
         decoded
@@ -390,8 +398,13 @@ impl<P> Fate<P> {
     pub(super) fn output(self, at: Time, address: Address) -> Output<P> {
         let Address { from, to, category } = address;
         match self {
-            Self::Heard { packet, reception } => Output::Heard {
+            Self::Heard {
+                bytes,
+                packet,
+                reception,
+            } => Output::Heard {
                 mpdu: address.mpdu(reception),
+                bytes,
                 packet,
             },
             Self::Released { packet, reception } => Output::Delivered {

@@ -1,7 +1,7 @@
 //! How a data frame is assembled, and what limits it.
 
-use super::RadioConfig;
 use super::field::Content;
+use super::{Monitoring, RadioConfig};
 use airpace_core::packet::Packet;
 use airpace_core::phy::{
     ACK_BYTES, AmpduLimits, BLOCK_ACK_256_BYTES, BLOCK_ACK_BYTES, DELIMITER_BYTES, Edca, FCS_BYTES,
@@ -35,7 +35,7 @@ pub(super) struct Rules {
     pub(super) retry_limit: u8,
     pub(super) block_ack_requests: bool,
     pub(super) endless_retries: bool,
-    pub(super) monitor: bool,
+    pub(super) monitor: Monitoring,
     pub(super) controls: bool,
     pub(super) in_order: bool,
 }

@@ -75,7 +75,12 @@ impl<P: Clone> Fate<P> {
     ) {
         for &to in &group.received {
             let copy = match &self {
-                Self::Heard { packet, reception } => Self::Heard {
+                Self::Heard {
+                    bytes,
+                    packet,
+                    reception,
+                } => Self::Heard {
+                    bytes: *bytes,
                     packet: packet.clone(),
                     reception: *reception,
                 },

@@ -5,7 +5,7 @@ use crate::radio::PairPowers;
 use airpace_core::meter::{self, FrameHints};
 use airpace_core::phy::{AccessCategory, TxRate};
 use airpace_core::queue;
-use airpace_units::Time;
+use airpace_units::{BitRate, Time};
 use core::time::Duration;
 
 /// Which way a frame goes in a cell.
@@ -111,18 +111,32 @@ pub enum Input<P> {
     },
 }
 
+/// What monitor interfaces at the receivers show of the MPDUs that are decoded.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Monitoring {
+    /// There are none.
+    #[default]
+    Off,
+    /// Which MPDUs, and the lengths of the packets in them.
+    Lengths,
+    /// The packets, too, of which copies are made.
+    Packets,
+}
+
 /// What the MAC reports. A frame's [`Output::Frame`] comes before the packets that it carried.
 #[derive(Clone, Debug)]
 pub enum Output<P> {
-    /// A data frame has left the air.
-    Frame(FrameRecord),
+    /// A data frame has left the air. Boxed, because it is larger than what is reported of a packet.
+    Frame(Box<FrameRecord>),
     /// A packet of an MPDU was decoded; only with [`super::MacConfig::monitor`], in the order of
     /// the air.
     Heard {
         /// Which frame and MPDU.
         mpdu: Mpdu,
-        /// A copy of the packet.
-        packet: P,
+        /// Length of the IP packet.
+        bytes: u32,
+        /// A copy of the packet with [`Monitoring::Packets`].
+        packet: Option<P>,
     },
     /// A packet was handed over to the network layer of its receiver.
     Delivered {
@@ -184,14 +198,14 @@ pub enum DropReason {
 
 impl FrameRecord {
     /// What a monitor interface at the receiver shows of `mpdu`, one of this frame's MPDUs, which
-    /// carries IP packets of `bytes` in all.
+    /// carries IP packets of `bytes` in all. `rate` is that of [`FrameRecord::rate`].
     #[must_use]
-    pub fn shown(&self, mpdu: &Mpdu, bytes: u32) -> meter::Mpdu {
+    pub fn shown(&self, mpdu: &Mpdu, bytes: u32, rate: BitRate) -> meter::Mpdu {
         let frame = FrameHints {
             ampdu: Some(mpdu.ampdu),
             single: false,
             tsft_us: Some(self.end.as_nanos() / 1_000),
-            rate: Some(self.rate.rate()),
+            rate: Some(rate),
             retry: Some(mpdu.retry),
         };
         let (sequence, tid) = (mpdu.sequence, Some(mpdu.category.user_priority()));

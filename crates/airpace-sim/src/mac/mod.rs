@@ -102,7 +102,7 @@ pub use config::{
 };
 pub use control::{ControlKind, ControlRecord};
 pub use datagram::Datagram;
-pub use interface::{Direction, DropReason, FrameRecord, Input, Mpdu, Output};
+pub use interface::{Direction, DropReason, FrameRecord, Input, Monitoring, Mpdu, Output};
 pub use management::{ManagementEvent, ManagementFrame, ManagementKind};
 pub use path::{
     CustomQueues, Driver, DriverRules, Mitigation, PacketStore, PathConfig, Qdisc, QueueFactory,

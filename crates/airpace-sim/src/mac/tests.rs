@@ -135,7 +135,7 @@ impl Tally {
                 }
             }
             Output::Dropped { at, .. } => self.dropped += u64::from(at >= warm),
-            Output::Frame(frame) if frame.start >= warm => self.frames.push(frame),
+            Output::Frame(frame) if frame.start >= warm => self.frames.push(*frame),
             Output::Frame(_) | Output::Heard { .. } => {}
         }
     }
@@ -617,7 +617,11 @@ fn any_scenario() -> impl Strategy<Value = (CellConfig, Vec<Source>)> {
             let count = stations.len() as u32;
             let config = CellConfig {
                 beacons: flags[0],
-                monitor: flags[1],
+                monitor: if flags[1] {
+                    Monitoring::Packets
+                } else {
+                    Monitoring::Off
+                },
                 in_order: flags[2],
                 access_point: PathConfig::per_station(limit),
                 station: PathConfig::per_station(limit),

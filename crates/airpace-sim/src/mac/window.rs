@@ -1,6 +1,7 @@
 //! The block-ack window of one link and access category: MPDUs that were composed and are not
 //! settled yet, as their sender and their receiver see them.
 
+use super::Monitoring;
 use super::frame::{Assembly, Built, Limits, MpduSize, Rules};
 use super::path::Feed;
 use airpace_core::packet::Packet;
@@ -45,8 +46,12 @@ enum SenderState {
 /// What becomes of a packet, in the order in which it happens.
 #[derive(Debug)]
 pub(super) enum Fate<P> {
-    /// Its MPDU was decoded.
-    Heard { packet: P, reception: Reception },
+    /// Its MPDU was decoded. A copy of it comes with [`Monitoring::Packets`].
+    Heard {
+        bytes: u32,
+        packet: Option<P>,
+        reception: Reception,
+    },
     /// Its receiver handed it over to the network layer.
     Released { packet: P, reception: Reception },
     /// Its sender gave it up.
@@ -57,7 +62,7 @@ pub(super) enum Fate<P> {
 /// together here and taken apart there moves its packet twice.
 pub(super) trait Tell<P> {
     /// See [`Fate::Heard`].
-    fn heard(&mut self, packet: &P, reception: Reception);
+    fn heard(&mut self, bytes: u32, packet: Option<P>, reception: Reception);
 
     /// See [`Fate::Released`].
     fn released(&mut self, packet: P, reception: Reception);
@@ -67,9 +72,12 @@ pub(super) trait Tell<P> {
 }
 
 impl<P: Clone, F: FnMut(Fate<P>)> Tell<P> for F {
-    fn heard(&mut self, packet: &P, reception: Reception) {
-        let packet = packet.clone();
-        self(Fate::Heard { packet, reception });
+    fn heard(&mut self, bytes: u32, packet: Option<P>, reception: Reception) {
+        self(Fate::Heard {
+            bytes,
+            packet,
+            reception,
+        });
     }
 
     fn released(&mut self, packet: P, reception: Reception) {
@@ -276,7 +284,7 @@ impl<P: Packet + Clone> Window<P> {
             if !again {
                 (entry.ampdu, entry.retried) = (ampdu, retry);
             }
-            if !rules.monitor && rules.in_order {
+            if rules.monitor == Monitoring::Off && rules.in_order {
                 continue;
             }
             let reception = Reception {
@@ -290,9 +298,10 @@ impl<P: Packet + Clone> Window<P> {
                 .packet
                 .iter()
                 .chain(self.more.iter().skip(first).take(more_index - first));
-            if rules.monitor {
+            if rules.monitor != Monitoring::Off {
                 for packet in carried.clone() {
-                    tell.heard(packet, reception);
+                    let copy = (rules.monitor == Monitoring::Packets).then(|| packet.clone());
+                    tell.heard(packet.bytes(), copy, reception);
                 }
             }
             if !rules.in_order && !again {

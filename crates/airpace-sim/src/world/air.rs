@@ -3,8 +3,8 @@
 use super::intake::{Intake, IntakeOfRadio, intakes};
 use super::slots::LinkSlot;
 use super::statistics::Links;
-use super::{ChannelConfig, NodeId, Parcel, WorldConfig, WorldError};
-use crate::mac::{CountedAirtime, Input, Mac, MacConfig, RadioId};
+use super::{ChannelConfig, NodeId, Parcel, Traffic, WorldConfig, WorldError};
+use crate::mac::{CountedAirtime, Input, Mac, MacConfig, Monitoring, RadioId};
 use crate::rng::Stream;
 use airpace_units::Time;
 use core::time::Duration;
@@ -12,7 +12,7 @@ use core::time::Duration;
 /// A channel: its MAC and the counts of its links.
 #[derive(Debug)]
 pub(super) struct Channel {
-    pub(super) mac: Mac<Parcel>,
+    pub(super) mac: Mac<Box<Parcel>>,
     /// The node of each radio.
     pub(super) nodes: Vec<NodeId>,
     /// When the MAC must be called next.
@@ -45,10 +45,20 @@ fn new_channel(
 ) -> Result<Channel, WorldError> {
     let links = &channel.mac.links;
     let pairs: Vec<_> = links.iter().map(|link| (link.from, link.to)).collect();
-    // Agents and records read what a monitor interface shows.
-    let monitored = !config.proxies.is_empty() || config.record.mpdus;
+    // Agents and records read what a monitor interface shows. Agents need no packets, but for
+    // multicast ones, of which they count none.
+    let multicast = config
+        .flows
+        .iter()
+        .any(|flow| matches!(flow.traffic, Traffic::Multicast(_)));
+    let monitored = match (config.record.mpdus, config.proxies.is_empty()) {
+        (true, _) => Monitoring::Packets,
+        (false, false) if multicast => Monitoring::Packets,
+        (false, false) => Monitoring::Lengths,
+        (false, true) => Monitoring::Off,
+    };
     let mut mac = MacConfig {
-        monitor: channel.mac.monitor || monitored,
+        monitor: channel.mac.monitor.max(monitored),
         controls: config.record.air,
         ..channel.mac.clone()
     };
@@ -78,7 +88,7 @@ fn new_channel(
 
 impl Channel {
     /// Hands an input to the MAC.
-    pub(super) fn handle(&mut self, now: Time, input: Input<Parcel>) {
+    pub(super) fn handle(&mut self, now: Time, input: Input<Box<Parcel>>) {
         self.mac.handle(now, input);
         self.due = self.mac.deadline();
     }
@@ -86,7 +96,7 @@ impl Channel {
     /// Hands a packet to the MAC; the same as [`Input::Send`], which would move the packet once
     /// more.
     #[inline(always)]
-    pub(super) fn send(&mut self, now: Time, from: RadioId, to: RadioId, packet: Parcel) {
+    pub(super) fn send(&mut self, now: Time, from: RadioId, to: RadioId, packet: Box<Parcel>) {
         self.mac.handle_packet(now, from, to, packet);
         self.due = self.mac.deadline();
     }

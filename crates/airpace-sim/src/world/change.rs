@@ -48,7 +48,11 @@ impl World {
     }
 
     /// Applies an input to every link from and to a node.
-    fn change_links(&mut self, node: NodeId, input: impl Fn(RadioId, RadioId) -> Input<Parcel>) {
+    fn change_links(
+        &mut self,
+        node: NodeId,
+        input: impl Fn(RadioId, RadioId) -> Input<Box<Parcel>>,
+    ) {
         for channel in &mut self.channels {
             let pairs: Vec<(RadioId, RadioId)> = channel.links.pairs().collect();
             for (from, to) in pairs {

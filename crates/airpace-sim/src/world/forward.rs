@@ -10,7 +10,7 @@ use crate::mac::RadioId;
 impl World {
     /// Handles a packet that `node` was sent over the air by `from`.
     #[inline(always)]
-    pub(super) fn receive_from_air(&mut self, from: NodeId, node: NodeId, packet: Parcel) {
+    pub(super) fn receive_from_air(&mut self, from: NodeId, node: NodeId, packet: Box<Parcel>) {
         self.count_uplink(from, packet.bytes);
         self.deliver(node, packet);
     }
@@ -18,7 +18,7 @@ impl World {
     /// A copy of a multicast packet has reached a station.
     #[cold]
     #[inline(never)]
-    pub(super) fn deliver_copy(&mut self, packet: Parcel) {
+    pub(super) fn deliver_copy(&mut self, packet: Box<Parcel>) {
         self.count_copy(&packet);
         self.arrive(packet);
     }
@@ -32,7 +32,7 @@ impl World {
     }
 
     /// Handles a packet that has reached `node`.
-    pub(super) fn deliver(&mut self, node: NodeId, mut parcel: Parcel) {
+    pub(super) fn deliver(&mut self, node: NodeId, mut parcel: Box<Parcel>) {
         if parcel.to != node {
             // Its flow was told if it wanted to be.
             parcel.at_source = false;
@@ -64,7 +64,7 @@ impl World {
 
     /// A packet has arrived at the end of its flow.
     #[inline(always)]
-    pub(super) fn arrive(&mut self, parcel: Parcel) {
+    pub(super) fn arrive(&mut self, parcel: Box<Parcel>) {
         let index = parcel.flow as usize;
         if self.flows[index].answers_each() {
             return self.unanswered.push_back(parcel);
@@ -76,15 +76,17 @@ impl World {
 
     /// Hands a packet to its flow; returns whether the flow must be polled.
     #[inline(always)]
-    pub(super) fn take(&mut self, parcel: Parcel) -> bool {
+    pub(super) fn take(&mut self, mut parcel: Box<Parcel>) -> bool {
         self.totals.delivered += 1;
         self.record_arrival(&parcel);
         let index = parcel.flow as usize;
-        self.flows[index].receive(self.now, parcel)
+        let must_poll = self.flows[index].receive(self.now, &mut parcel);
+        self.spares.put(parcel);
+        must_poll
     }
 
     /// Forwards a packet from `node`: into the proxy that runs there, or to the next hop.
-    pub(super) fn forward(&mut self, node: NodeId, parcel: Parcel) {
+    pub(super) fn forward(&mut self, node: NodeId, parcel: Box<Parcel>) {
         if parcel.to == node && self.is_multicast(&parcel) {
             return self.send_to_group(node, parcel);
         }
@@ -101,7 +103,7 @@ impl World {
     }
 
     /// Sends a packet to the next hop on the route from `node`.
-    pub(super) fn transmit(&mut self, node: NodeId, mut parcel: Parcel) {
+    pub(super) fn transmit(&mut self, node: NodeId, mut parcel: Box<Parcel>) {
         if self.record.passing == Some(node) && self.now >= self.begin {
             let passing = PassingRecord::of(self.now, &parcel);
             self.recorded.passing.push(passing);
@@ -120,7 +122,7 @@ impl World {
         }
     }
 
-    pub(super) fn send_on_wire(&mut self, wire: u32, forward: bool, parcel: Parcel) {
+    pub(super) fn send_on_wire(&mut self, wire: u32, forward: bool, parcel: Box<Parcel>) {
         let lane = &mut self.lanes[wire as usize][usize::from(!forward)];
         let refused = lane.push(self.now, parcel);
         lane.await_next(&mut self.agenda, wire * 2 + u32::from(!forward));
@@ -156,7 +158,7 @@ impl World {
     }
 
     /// Counts a packet as lost, and tells its flow.
-    pub(super) fn lose(&mut self, loss: Loss, parcel: Parcel) {
+    pub(super) fn lose(&mut self, loss: Loss, parcel: Box<Parcel>) {
         let at_source = parcel.at_source;
         if at_source {
             self.tell_left_source(parcel.flow as usize);
@@ -177,6 +179,7 @@ impl World {
         if self.flows[index].lose(self.now, loss, &parcel) {
             self.wake(index);
         }
+        self.spares.put(parcel);
     }
 
     /// Whether a packet goes to all stations of an access point.
@@ -201,7 +204,7 @@ impl World {
     }
 
     /// Sends a multicast packet that has reached its access point to the stations there.
-    pub(super) fn send_to_group(&mut self, node: NodeId, mut parcel: Parcel) {
+    pub(super) fn send_to_group(&mut self, node: NodeId, mut parcel: Box<Parcel>) {
         let place = |nodes: &[NodeId]| nodes.iter().position(|&other| other == node);
         let on_air = self.channels.iter().position(|channel| {
             let radio = place(&channel.nodes).map(RadioId::from_index);

@@ -14,7 +14,7 @@ pub(super) struct Intake {
     /// When the first and the last frame came since the last interrupt.
     span: Option<(Time, Time)>,
     /// The packets, each with the node that sent it over the air.
-    held: Vec<(NodeId, Parcel)>,
+    held: Vec<(NodeId, Box<Parcel>)>,
     alarm: Alarm,
 }
 
@@ -91,7 +91,7 @@ impl World {
 
     /// A packet that `from` has sent over the air is handed over with the next interrupt.
     #[inline(never)]
-    pub(super) fn take_in(&mut self, index: usize, from: NodeId, parcel: Parcel) {
+    pub(super) fn take_in(&mut self, index: usize, from: NodeId, parcel: Box<Parcel>) {
         let intake = &mut self.intakes[index];
         intake.held.push((from, parcel));
         if intake.span.is_none() {

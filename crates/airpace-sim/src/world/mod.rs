@@ -48,6 +48,7 @@ use airpace_units::Time;
 use event::{Agenda, Class, Event};
 use flow::{Flow, flows};
 use intake::Intake;
+use parcel::Spares;
 use proxy::{PacedBy, ProxyNode};
 use record::Recorded;
 use roaming::Roamer;
@@ -73,8 +74,9 @@ pub struct World {
     lanes: Vec<[Lane; 2]>,
     routes: Routes,
     flows: Vec<Flow>,
+    spares: Spares,
     /// Packets that have arrived for flows that answer each before the next is looked at.
-    unanswered: VecDeque<Parcel>,
+    unanswered: VecDeque<Box<Parcel>>,
     proxies: Vec<ProxyNode>,
     roamers: Vec<Roamer>,
     hand_overs: Vec<HandOver>,
@@ -113,6 +115,7 @@ impl World {
             lanes: config.wires.iter().map(|&wire| Lane::pair(wire)).collect(),
             routes,
             flows: flows(&config.flows, &config.keys, config.seed, begin)?,
+            spares: Spares::default(),
             unanswered: VecDeque::new(),
             proxies: Vec::new(),
             roamers,
@@ -251,7 +254,7 @@ impl World {
 
     /// Sends what a flow has to send now, and schedules the next time at which it must be polled.
     fn attend(&mut self, index: usize) {
-        while let Some((node, parcel)) = self.flows[index].poll(self.now) {
+        while let Some((node, parcel)) = self.flows[index].poll(self.now, &mut self.spares) {
             self.totals.sent += 1;
             self.send_from(node, parcel);
             if self.flows[index].answers_each() {
@@ -310,7 +313,7 @@ impl World {
     }
 
     #[inline]
-    fn on_output(&mut self, index: usize, output: Output<Parcel>) {
+    fn on_output(&mut self, index: usize, output: Output<Box<Parcel>>) {
         let channel = &mut self.channels[index];
         match output {
             Output::Frame(frame) => {
@@ -318,7 +321,7 @@ impl World {
                 channel.links.on_frame(&frame, self.begin);
                 if self.record.frames && counted {
                     // There are far fewer than 2^32 channels.
-                    self.recorded.frames.push((index as u32, frame));
+                    self.recorded.frames.push((index as u32, *frame));
                 }
                 self.overhear_frame(index, &frame);
                 if frame.decoded > 0
@@ -328,21 +331,17 @@ impl World {
                     self.take_in_frame(intake);
                 }
             }
-            Output::Heard { mpdu, packet } => {
-                if self.record.mpdus && self.now >= self.begin {
-                    self.recorded.mpdus.push(MpduRecord {
-                        channel: index as u32,
-                        mpdu,
-                        flow: packet.flow,
-                        bytes: packet.bytes,
-                    });
-                    if self.record.air {
-                        self.recorded.headers.push(PacketOnAir::of(&packet));
+            Output::Heard {
+                mpdu,
+                bytes,
+                packet,
+            } => {
+                self.overhear_mpdu(index, &mpdu, bytes);
+                if let Some(packet) = packet {
+                    self.record_mpdu(index, mpdu, &packet);
+                    if self.is_multicast(&packet) {
+                        return;
                     }
-                }
-                self.overhear_mpdu(index, &mpdu, packet.bytes);
-                if self.is_multicast(&packet) {
-                    return;
                 }
                 let channel = &mut self.channels[index];
                 let node = channel.nodes[mpdu.to.index()];
@@ -351,7 +350,7 @@ impl World {
                     && let Some(frame) = channel.links.last_frame(mpdu.from, mpdu.to)
                 {
                     let managed = &mut self.proxies[proxy].stations[station];
-                    managed.on_mpdu(frame, &mpdu, &packet);
+                    managed.on_mpdu(frame, &mpdu, bytes);
                     if managed.has_news() {
                         self.set_agent_alarm(proxy, station);
                     }

@@ -56,9 +56,10 @@ pub(super) struct Tunnel {
 
 /// What a parcel carries, as far as its receiver must know. The contents are boxed to keep a parcel
 /// small, because it is moved several times on its way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) enum Payload {
     /// Bytes without meaning.
+    #[default]
     Plain,
     /// A report.
     Report(Box<ReportPacket>),
@@ -70,6 +71,31 @@ pub(super) enum Payload {
     Ack(Box<AckSegment>),
     /// A packet between a browser and its server.
     Page(Box<PagePacket>),
+}
+
+/// Parcels that have arrived, whose memory the next ones take: nothing is allocated for each.
+#[derive(Debug, Default)]
+#[expect(clippy::vec_box, reason = "the boxes are what is kept")]
+pub(super) struct Spares(Vec<Box<Parcel>>);
+
+impl Spares {
+    /// A new parcel.
+    #[inline]
+    pub(super) fn fill(&mut self, parcel: Parcel) -> Box<Parcel> {
+        match self.0.pop() {
+            Some(mut spare) => {
+                *spare = parcel;
+                spare
+            }
+            None => Box::new(parcel),
+        }
+    }
+
+    /// Takes a parcel that nobody needs any more.
+    #[inline]
+    pub(super) fn put(&mut self, parcel: Box<Parcel>) {
+        self.0.push(parcel);
+    }
 }
 
 /// A station's report on its way.

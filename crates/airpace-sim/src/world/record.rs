@@ -221,6 +221,24 @@ impl World {
         }
     }
 
+    /// Records a packet of an MPDU that was decoded, as far as the configuration asks for it.
+    #[inline(never)]
+    pub(super) fn record_mpdu(&mut self, channel: usize, mpdu: mac::Mpdu, packet: &Parcel) {
+        if !self.record.mpdus || self.now < self.begin {
+            return;
+        }
+        self.recorded.mpdus.push(MpduRecord {
+            // There are far fewer than 2^32 channels.
+            channel: channel as u32,
+            mpdu,
+            flow: packet.flow,
+            bytes: packet.bytes,
+        });
+        if self.record.air {
+            self.recorded.headers.push(PacketOnAir::of(packet));
+        }
+    }
+
     /// Records the arrival of a packet, as far as the configuration asks for it.
     #[inline]
     pub(super) fn record_arrival(&mut self, parcel: &Parcel) {

@@ -26,7 +26,7 @@ struct Passage {
     /// When its sending begins.
     begin: Time,
     arrival: Time,
-    parcel: Parcel,
+    parcel: Box<Parcel>,
 }
 
 impl Lane {
@@ -43,7 +43,7 @@ impl Lane {
     }
 
     /// Takes a packet, or hands it back because the queue is full.
-    pub(super) fn push(&mut self, now: Time, parcel: Parcel) -> Option<Parcel> {
+    pub(super) fn push(&mut self, now: Time, parcel: Box<Parcel>) -> Option<Box<Parcel>> {
         if self.config.rate.is_some() && self.waiting(now) >= self.config.queue as usize {
             return Some(parcel);
         }
@@ -58,7 +58,7 @@ impl Lane {
     }
 
     /// The next packet that has arrived by `now`, and the node that it has reached.
-    pub(super) fn pop(&mut self, now: Time) -> Option<(NodeId, Parcel)> {
+    pub(super) fn pop(&mut self, now: Time) -> Option<(NodeId, Box<Parcel>)> {
         if self.next()? > now {
             return None;
         }

@@ -98,7 +98,7 @@ pub(super) fn drive(mac: &mut Mac<Datagram>, flows: &[Flow], until: Duration) ->
         mac.handle(now, flows[index].send(index, now.as_nanos()));
         while let Some(output) = mac.poll() {
             match output {
-                Output::Frame(frame) => log.frames.push(frame),
+                Output::Frame(frame) => log.frames.push(*frame),
                 Output::Delivered { at, packet, .. } => {
                     let (count, delay) = &mut log.delivered[packet.flow as usize];
                     *count += 1;

@@ -233,7 +233,11 @@ fn network(
     let links = ends.iter().map(link).collect();
     MacConfig {
         hearing,
-        monitor: flags[0],
+        monitor: if flags[0] {
+            Monitoring::Packets
+        } else {
+            Monitoring::Off
+        },
         in_order: flags[1],
         block_ack_requests: flags[0],
         ..MacConfig::new(radios, links)

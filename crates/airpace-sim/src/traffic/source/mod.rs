@@ -200,6 +200,8 @@ impl Source {
 impl Iterator for Source {
     type Item = Emission;
 
+    // Its caller keeps what it returns: inlined, that is not copied by way of the stack.
+    #[inline(always)]
     fn next(&mut self) -> Option<Emission> {
         if self.left == 0 {
             return None;

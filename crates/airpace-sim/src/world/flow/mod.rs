@@ -7,7 +7,7 @@ mod web;
 
 use super::event::Alarm;
 use super::outcome::FlowSummary;
-use super::parcel::{Parcel, Payload};
+use super::parcel::{Parcel, Payload, Spares};
 use super::statistics::{DirectionCounts, FlowCounts, Loss};
 use super::{FlowConfig, NodeId, Traffic, WorldError};
 use crate::rng::Stream;
@@ -110,7 +110,7 @@ impl Flow {
 
     /// The next packet to send now, and the node that sends it.
     #[inline]
-    pub(super) fn poll(&mut self, now: Time) -> Option<(NodeId, Parcel)> {
+    pub(super) fn poll(&mut self, now: Time, spares: &mut Spares) -> Option<(NodeId, Box<Parcel>)> {
         let departure = match &mut self.ends {
             Ends::Open(open) => open.poll(now),
             Ends::Saturating(saturating) => saturating.poll(now),
@@ -118,17 +118,17 @@ impl Flow {
             Ends::Ping(ping) => ping.poll(now),
             Ends::Web(web) => web.poll(now),
         }?;
-        Some(self.dispatch(now, departure))
+        Some(self.dispatch(now, departure, spares))
     }
 
     /// A packet of a saturating flow for the proxy that pulls it; `None` before the flow starts,
     /// after it has stopped, and for other kinds of traffic.
-    pub(super) fn pull(&mut self, now: Time) -> Option<Parcel> {
+    pub(super) fn pull(&mut self, now: Time, spares: &mut Spares) -> Option<Box<Parcel>> {
         let Ends::Saturating(saturating) = &mut self.ends else {
             return None;
         };
         let departure = saturating.pull(now)?;
-        Some(self.dispatch(now, departure).1)
+        Some(self.dispatch(now, departure, spares).1)
     }
 
     /// Leaves it to a proxy when packets are sent, which then pulls them with [`Flow::pull`].
@@ -167,7 +167,12 @@ impl Flow {
 
     /// Addresses and numbers a packet, and counts it as sent.
     #[inline]
-    fn dispatch(&mut self, now: Time, departure: Departure) -> (NodeId, Parcel) {
+    fn dispatch(
+        &mut self,
+        now: Time,
+        departure: Departure,
+        spares: &mut Spares,
+    ) -> (NodeId, Box<Parcel>) {
         let Departure {
             forward,
             bytes,
@@ -193,7 +198,7 @@ impl Flow {
         let at_source = forward && matches!(&self.ends, Ends::Tcp(tcp) if tcp.attends_to_source());
         (
             node,
-            Parcel {
+            spares.fill(Parcel {
                 flow,
                 sequence,
                 sent: now,
@@ -206,19 +211,19 @@ impl Flow {
                 at_source,
                 tunnel: None,
                 payload,
-            },
+            }),
         )
     }
 
     /// Takes a packet that has arrived; returns whether the flow must be polled.
     #[inline]
-    pub(super) fn receive(&mut self, now: Time, parcel: Parcel) -> bool {
+    pub(super) fn receive(&mut self, now: Time, parcel: &mut Parcel) -> bool {
         let forward = parcel.to == self.to;
         if now >= self.begin {
-            self.direction(forward).on_received(now, &parcel);
+            self.direction(forward).on_received(now, parcel);
         }
         let (payload_bytes, must_poll) = match &mut self.ends {
-            Ends::Open(open) => (open.receive(now, &parcel), false),
+            Ends::Open(open) => (open.receive(now, parcel), false),
             Ends::Saturating(saturating) => saturating.receive(),
             Ends::Tcp(tcp) => tcp.receive(now, parcel),
             Ends::Ping(ping) => ping.receive(now, parcel),

@@ -58,7 +58,7 @@ impl PingEnds {
 
     /// Takes a request or a reply. Returns the payload bytes handed over, and whether the flow has
     /// something to send now.
-    pub(super) fn receive(&mut self, now: Time, parcel: Parcel) -> (u64, bool) {
+    pub(super) fn receive(&mut self, now: Time, parcel: &Parcel) -> (u64, bool) {
         let Payload::Echo { request, number } = parcel.payload else {
             return (0, false);
         };

@@ -198,14 +198,14 @@ impl TcpEnds {
 
     /// Takes a packet that has arrived. Returns the bytes handed to the application, and whether
     /// the flow must be polled.
-    pub(super) fn receive(&mut self, now: Time, parcel: Parcel) -> (u64, bool) {
+    pub(super) fn receive(&mut self, now: Time, parcel: &mut Parcel) -> (u64, bool) {
         if let (Some(bits), Some(spin)) = (&mut self.spin, parcel.spin) {
             match parcel.payload {
                 Payload::Data(_) => bits.client = !spin,
                 _ => bits.server = spin,
             }
         }
-        match parcel.payload {
+        match core::mem::take(&mut parcel.payload) {
             Payload::Data(segment) => {
                 self.receiver.on_data(now, &segment, parcel.ecn == Ecn::Ce);
                 let delivered = self.receiver.delivered();

@@ -142,9 +142,9 @@ impl WebEnds {
 
     /// Takes a packet that has arrived at the server (`forward`) or at the client. Returns the
     /// bytes handed to the browser, and whether the flow must be polled.
-    pub(super) fn receive(&mut self, now: Time, parcel: Parcel, forward: bool) -> (u64, bool) {
+    pub(super) fn receive(&mut self, now: Time, parcel: &mut Parcel, forward: bool) -> (u64, bool) {
         let marked = parcel.ecn == Ecn::Ce;
-        let Payload::Page(packet) = parcel.payload else {
+        let Payload::Page(packet) = core::mem::take(&mut parcel.payload) else {
             return (0, false);
         };
         match *packet {

@@ -159,7 +159,7 @@ impl World {
         &mut self,
         index: usize,
         station: usize,
-        parcel: Parcel,
+        parcel: Box<Parcel>,
     ) {
         self.proxies[index].edge.enqueue(self.now, station, parcel);
         self.drain_proxy(index);
@@ -229,7 +229,7 @@ impl World {
         }
     }
 
-    fn send_to_station(&mut self, index: usize, station: usize, mut parcel: Parcel) {
+    fn send_to_station(&mut self, index: usize, station: usize, mut parcel: Box<Parcel>) {
         let proxy = &mut self.proxies[index];
         proxy.observe_sent(self.now, station, &parcel);
         proxy.encapsulate(self.now, station, &mut parcel);
@@ -240,7 +240,7 @@ impl World {
     /// Sends a packet of the flow that is the station's load.
     fn send_load(&mut self, index: usize, station: usize) {
         let source = self.proxies[index].stations[station].source;
-        let parcel = source.and_then(|flow| self.flows[flow].pull(self.now));
+        let parcel = source.and_then(|flow| self.flows[flow].pull(self.now, &mut self.spares));
         match parcel {
             Some(parcel) => {
                 self.totals.sent += 1;
@@ -287,7 +287,7 @@ impl World {
 
     /// Sends a packet of a flow that leaves `node`: through the node's agent, if that shapes the
     /// uplink.
-    pub(in crate::world) fn send_from(&mut self, node: NodeId, parcel: Parcel) {
+    pub(in crate::world) fn send_from(&mut self, node: NodeId, parcel: Box<Parcel>) {
         let Some(PacedBy { proxy, station }) = self.paced_by[node.0 as usize] else {
             return self.forward(node, parcel);
         };

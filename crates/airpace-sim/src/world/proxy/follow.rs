@@ -49,7 +49,8 @@ impl World {
 
     /// A station leaves a proxy. Returns the packets that wait there for it, and the flow that the
     /// proxy pulls for it. What waits at its agent is lost.
-    fn leave_proxy(&mut self, from: PacedBy) -> (Vec<super::Parcel>, Option<usize>) {
+    #[expect(clippy::vec_box, reason = "parcels are moved in boxes")]
+    fn leave_proxy(&mut self, from: PacedBy) -> (Vec<Box<super::Parcel>>, Option<usize>) {
         let PacedBy { proxy, station } = from;
         let managed = &mut self.proxies[proxy].stations[station];
         managed.joined = false;

@@ -40,7 +40,7 @@ pub(super) struct PacedBy {
 /// A proxy at its node.
 pub(super) struct ProxyNode {
     pub(super) config: ProxyConfig,
-    pub(super) edge: Proxy<Parcel>,
+    pub(super) edge: Proxy<Box<Parcel>>,
     pub(super) stations: Vec<ManagedStation>,
     /// What it observes, where agents do not report of all stations.
     pub(super) observing: Option<ObservingBox>,
@@ -195,7 +195,7 @@ impl ProxyNode {
 
     /// Replaces the proxy by a new one, to which the stations connect at once. Returns the old one
     /// with the packets that it holds.
-    fn restart(&mut self, now: Time) -> Proxy<Parcel> {
+    fn restart(&mut self, now: Time) -> Proxy<Box<Parcel>> {
         let fresh = new_edge(&self.config, &self.stations)
             .expect("the same configuration was accepted before");
         let old = core::mem::replace(&mut self.edge, fresh);
@@ -269,7 +269,7 @@ impl ProxyNode {
 fn new_edge(
     config: &ProxyConfig,
     stations: &[ManagedStation],
-) -> Result<Proxy<Parcel>, ProxyError> {
+) -> Result<Proxy<Box<Parcel>>, ProxyError> {
     Proxy::new(config.edge.clone(), |station| stations[station].hash_key)
 }
 

@@ -40,7 +40,7 @@ impl World {
             return;
         };
         let node = proxy.stations[station].node;
-        let parcel = Parcel {
+        let parcel = Box::new(Parcel {
             at_source: false,
             // Reports belong to no flow.
             flow: u32::MAX,
@@ -57,7 +57,7 @@ impl World {
                 proxy: index,
                 report,
             })),
-        };
+        });
         self.totals.reports_sent += 1;
         self.forward(node, parcel);
     }

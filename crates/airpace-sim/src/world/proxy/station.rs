@@ -6,8 +6,9 @@ use super::super::parcel::{Parcel, Tunnel};
 use super::super::{Feedback, NodeId, ProxyConfig};
 use crate::mac::{self, FrameRecord};
 use crate::rng::{self, Stream};
+use airpace_core::phy::TxRate;
 use airpace_edge::agent::{Agent, AgentConfig, Message};
-use airpace_units::{StationId, Time};
+use airpace_units::{BitRate, StationId, Time};
 use core::time::Duration;
 
 /// One station of a proxy, with its agent.
@@ -17,7 +18,7 @@ pub(in crate::world) struct ManagedStation {
     pub(super) joins: Time,
     pub(in crate::world) joined: bool,
     /// `None` before the station joins and while the agent is stopped.
-    pub(super) agent: Option<Agent<Parcel>>,
+    pub(super) agent: Option<Agent<Box<Parcel>>>,
     /// The agent's alarm.
     pub(super) alarm: Alarm,
     /// Index of a saturating flow that starts at the proxy, which pulls its packets.
@@ -33,6 +34,8 @@ pub(in crate::world) struct ManagedStation {
     monitored: bool,
     /// Packets of the MPDU that its monitor interface hears, and their bytes so far.
     hearing: (u16, u32),
+    /// The rate of the last frame that was heard, and in bits per second.
+    heard_at: Option<(TxRate, BitRate)>,
     /// Reports of it that the law has got since the statistics began.
     pub(super) reports: u64,
     /// Sequence number of the next packet of the tunnel.
@@ -63,6 +66,7 @@ impl ManagedStation {
             has_agent: config.feedback != Feedback::Observed || config.agents.contains(&node),
             monitored: !config.unmonitored.contains(&node),
             hearing: (0, 0),
+            heard_at: None,
             reports: 0,
             next_sequence: 0,
             hash_key: rng::hash_key(seed, "proxy queue", key),
@@ -95,26 +99,31 @@ impl ManagedStation {
         self.agent.as_ref().is_some_and(Agent::has_news)
     }
 
-    /// Takes a packet of an MPDU of `frame`. With the last of them the agent has the MPDU, as the station's
+    /// Takes a packet of an MPDU of `frame`, with the bytes of its IP packet. With the last of them the agent has the MPDU, as the station's
     /// monitor interface shows it.
     pub(in crate::world) fn on_mpdu(
         &mut self,
         frame: &FrameRecord,
         mpdu: &mac::Mpdu,
-        parcel: &Parcel,
+        packet_bytes: u32,
     ) {
         if !self.monitored {
             return;
         }
         let Some(agent) = &mut self.agent else { return };
         let (packets, bytes) = self.hearing;
-        let (packets, bytes) = (packets + 1, bytes.saturating_add(parcel.bytes));
+        let (packets, bytes) = (packets + 1, bytes.saturating_add(packet_bytes));
         if packets < mpdu.packets {
             self.hearing = (packets, bytes);
             return;
         }
         self.hearing = (0, 0);
-        agent.on_mpdu(&frame.shown(mpdu, bytes));
+        let rate = match self.heard_at {
+            Some((last, rate)) if last == frame.rate => rate,
+            _ => frame.rate.rate(),
+        };
+        self.heard_at = Some((frame.rate, rate));
+        agent.on_mpdu(&frame.shown(mpdu, bytes, rate));
     }
 
     /// Hands a packet of the tunnel to the agent.

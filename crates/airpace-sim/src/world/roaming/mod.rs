@@ -461,7 +461,7 @@ impl World {
 
     /// A station receives nothing more of an access point, or receives it again.
     fn set_deaf(&mut self, at: Candidate, is_deaf: bool) {
-        let input: Input<Parcel> = Input::SetDeaf {
+        let input: Input<Box<Parcel>> = Input::SetDeaf {
             from: at.radio,
             to: at.own,
             is_deaf,
