@@ -9,7 +9,7 @@ mod live;
 mod stored;
 
 pub use bars::starving;
-pub use grid::settings;
+pub use grid::{settings, speed_settings};
 pub use live::run;
 pub use stored::{read, stored};
 
@@ -244,6 +244,13 @@ impl NeighboursRun {
             ..channel::Radio::at(at)
         };
         positions.iter().enumerate().map(radio).collect()
+    }
+
+    /// Packets that the flows receive in the measured time at these goodputs, in Mbit/s.
+    #[must_use]
+    pub fn packets(&self, goodput_mbps: &[f64]) -> u64 {
+        let bytes = goodput_mbps.iter().sum::<f64>() * 1e6 / 8.0 * self.duration.as_secs_f64();
+        (bytes / f64::from(PAYLOAD_BYTES)).round() as u64
     }
 
     /// Runs the setting in this project's simulator. Returns the payload received by each flow in

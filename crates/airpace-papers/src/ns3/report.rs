@@ -236,12 +236,11 @@ impl Row {
 impl Speed {
     /// The speeds of both simulators on a setting, in packets per second of wall time.
     #[must_use]
-    pub fn new(setting: &Setting, ns3: f64, airpace: f64) -> Self {
+    pub fn new(family: &str, setting: &str, ns3: f64, airpace: f64) -> Self {
         let ratio = airpace / ns3;
-        let (family, name) = (setting.family.clone(), setting.name.clone());
         Self {
-            family,
-            setting: name,
+            family: family.to_owned(),
+            setting: setting.to_owned(),
             ns3,
             airpace,
             ratio,

@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 /// What is compared, and with which programs.
 #[derive(Clone, Debug)]
@@ -58,8 +59,9 @@ pub fn validate(
 ) -> anyhow::Result<Report> {
     let cases = grid::cases(config.extent)?;
     let speed_cases = grid::speed_cases()?;
+    let speed_runs = neighbours::speed_settings();
     let among_neighbours = neighbours::settings(config.extent);
-    let total = cases.len() + among_neighbours.len() + speed_cases.len();
+    let total = cases.len() + among_neighbours.len() + speed_cases.len() + speed_runs.len();
     let done = AtomicUsize::new(0);
     let one_done = || {
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
@@ -69,7 +71,7 @@ pub fn validate(
     let mut rows: Vec<Row> = cases
         .par_iter()
         .map(|case| {
-            progress(begun(&case.setting, false));
+            progress(begun(&case.setting.family, &case.setting.name, false));
             compare(&config.ns3, case).inspect(|_| one_done())
         })
         .collect::<anyhow::Result<Vec<_>>>()?
@@ -80,12 +82,10 @@ pub fn validate(
     let runs = among_neighbours
         .par_iter()
         .map(|run| {
-            progress(Progress::Begun {
-                family: &run.family,
-                name: &run.name,
-                speed: false,
-            });
-            neighbours::run(&config.ns3, run).inspect(|_| one_done())
+            progress(begun(&run.family, &run.name, false));
+            let (run, _) = neighbours::run(&config.ns3, run)?;
+            one_done();
+            Ok(run)
         })
         .collect::<anyhow::Result<Vec<_>>>()?;
     rows.extend(neighbours::compare(&runs)?);
@@ -93,15 +93,19 @@ pub fn validate(
     // Runs beside others would be slower.
     let mut speeds = Vec::new();
     for setting in &speed_cases {
-        progress(begun(setting, true));
+        progress(begun(&setting.family, &setting.name, true));
         speeds.push(measure_speed(&config.ns3, setting)?);
+        one_done();
+    }
+    for run in &speed_runs {
+        progress(begun(&run.family, &run.name, true));
+        speeds.push(measure_speed_among_neighbours(&config.ns3, run)?);
         one_done();
     }
     Ok(Report::new(rows, speeds))
 }
 
-fn begun(setting: &Setting, speed: bool) -> Progress<'_> {
-    let (family, name) = (&setting.family, &setting.name);
+const fn begun<'a>(family: &'a str, name: &'a str, speed: bool) -> Progress<'a> {
     Progress::Begun {
         family,
         name,
@@ -139,7 +143,27 @@ fn measure_speed(ns3: &Ns3, setting: &Setting) -> anyhow::Result<Speed> {
         })?;
         Ok((figures.received, figures.wall_s))
     })?;
-    Ok(Speed::new(setting, theirs, ours))
+    Ok(Speed::new(&setting.family, &setting.name, theirs, ours))
+}
+
+/// As [`measure_speed`] for several cells. Their packets are those of the measured time, and the
+/// wall time that of the whole run, in both simulators.
+fn measure_speed_among_neighbours(ns3: &Ns3, setting: &NeighboursRun) -> anyhow::Result<Speed> {
+    let with_seed = |seed| NeighboursRun {
+        seed,
+        ..setting.clone()
+    };
+    let theirs = packets_per_s(|seed| {
+        let (run, wall_s) = neighbours::run(ns3, &with_seed(seed))?;
+        Ok((run.packets(&run.goodput_mbps), wall_s))
+    })?;
+    let ours = packets_per_s(|seed| {
+        let run = with_seed(seed);
+        let begin = Instant::now();
+        let goodput_mbps = run.simulate()?;
+        Ok((run.packets(&goodput_mbps), begin.elapsed().as_secs_f64()))
+    })?;
+    Ok(Speed::new(&setting.family, &setting.name, theirs, ours))
 }
 
 /// Packets per second of wall time over as many runs as [`SPEED_WALL_S`] takes. `run` gets a seed

@@ -23,6 +23,22 @@ pub fn settings(extent: Extent) -> Vec<NeighboursRun> {
     chosen.flat_map(with_seeds).collect()
 }
 
+/// The settings of S9 on which speeds are compared: two cells that sense each other, and two that
+/// do not, of which each disturbs the other's frames.
+#[must_use]
+pub fn speed_settings() -> Vec<NeighboursRun> {
+    let mut settings = Vec::new();
+    two_cells(&mut settings);
+    let first_at = |distance_m: f64| {
+        let is_there = |setting: &&NeighboursRun| setting.distance_m == distance_m;
+        settings.iter().find(is_there).cloned()
+    };
+    SPEED_DISTANCES_M.into_iter().filter_map(first_at).collect()
+}
+
+/// Both have an exponent of 3, so that access points sense each other up to about 40 m.
+const SPEED_DISTANCES_M: [f64; 2] = [15.0, 80.0];
+
 fn with_seeds(setting: NeighboursRun) -> impl Iterator<Item = NeighboursRun> {
     let is_chance = !setting.requests || setting.may_fall_into_step();
     let seeds = if is_chance { MANY_SEEDS } else { SEEDS };

@@ -10,6 +10,7 @@ use serde::Deserialize;
 #[derive(Deserialize)]
 struct Output {
     flows: Vec<Flow>,
+    wall_s: f64,
 }
 
 #[derive(Deserialize)]
@@ -17,20 +18,21 @@ struct Flow {
     goodput_mbps: f64,
 }
 
-/// Runs a setting in ns-3. Returns it with the results.
+/// Runs a setting in ns-3. Returns it with the results, and the wall time that it took in seconds.
 ///
 /// # Errors
 /// If the program cannot be started, fails, or does not print results.
-pub fn run(ns3: &Ns3, setting: &NeighboursRun) -> anyhow::Result<NeighboursRun> {
+pub fn run(ns3: &Ns3, setting: &NeighboursRun) -> anyhow::Result<(NeighboursRun, f64)> {
     let text = program::run(&ns3.program, &setting.flags())
         .with_context(|| format!("{} {}", setting.family, setting.name))?;
     let output: Output =
         serde_json::from_str(&text).context("the ns-3 program printed no results")?;
     let goodput = output.flows.iter().map(|flow| flow.goodput_mbps);
-    Ok(NeighboursRun {
+    let run = NeighboursRun {
         goodput_mbps: goodput.collect(),
         ..setting.clone()
-    })
+    };
+    Ok((run, output.wall_s))
 }
 
 impl NeighboursRun {
