@@ -287,7 +287,7 @@ impl Findings {
         joined(parts.map(|relation| format!("{}: {}", relation.what, bar(relation))))
     }
 
-    /// The relations that do not hold, and the notes, on one line.
+    /// The relations that do not hold, with the variants in which they do, and the notes, on one line.
     pub(super) fn text(&self) -> String {
         let results = self.results();
         let open = results
@@ -296,10 +296,31 @@ impl Findings {
             .map(|relation| {
                 let word = relation.verdict.word();
                 let (measured, bar) = (measured(relation), bar(relation));
-                format!("{word}: {} is {measured}, bar {bar}", relation.what)
+                let what = &relation.what;
+                format!(
+                    "{word}: {what} is {measured}, bar {bar}{}",
+                    remedies(relation)
+                )
             });
         joined(open.chain(self.notes.iter().cloned()))
     }
+}
+
+/// Under which other settings a relation holds: the causes that experiments show.
+fn remedies(relation: &RelationResult) -> String {
+    let holds = |variant: &&VariantResult| variant.verdict == Verdict::Holds;
+    let with: Vec<_> = relation.variants.iter().filter(holds).collect();
+    if relation.variants.is_empty() {
+        return String::new();
+    }
+    if with.is_empty() {
+        return " (nor does any variant hold)".to_owned();
+    }
+    let with = with.iter().map(|variant| variant.with.as_str());
+    format!(
+        " (holds with {})",
+        with.collect::<Vec<_>>().join(", or with ")
+    )
 }
 
 fn joined(parts: impl Iterator<Item = String>) -> String {
