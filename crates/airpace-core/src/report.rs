@@ -184,8 +184,8 @@ pub struct SlotReport {
     /// report came.
     pub sensor: Sensor,
     /// How far frames and level can be relied upon, 0 to 1. An agent's count by reference or MAC
-    /// timestamp is certain (1); what is not sure reports no frames rather than doubtful ones. Over
-    /// the network an agent only says whether it is sure.
+    /// timestamp is certain (1). An agent that is not sure reports frames by a fixed gap; other
+    /// sensors then report none. Over the network an agent only says whether it is sure.
     pub confidence: f64,
     /// What the sender knows; it fills this in on receipt.
     pub sender: SenderView,
@@ -263,11 +263,11 @@ impl SlotReport {
         }
     }
 
-    /// Whether packets may have come although the report has no frames, because they could not be told
-    /// apart.
+    /// Whether frames could not be told apart reliably. Those that an agent reports all the same are for
+    /// a sender that knows nothing better.
     #[must_use]
     pub fn is_unsure(&self) -> bool {
-        self.frames == 0 && self.confidence < USABLE
+        self.confidence < USABLE
     }
 
     /// Mean packets per frame, the aggregation level μ̃ = P/F; `None` without frames.

@@ -85,7 +85,7 @@ section! {
         /// while no monitor interface shows frames.
         interface: Option<String> = optional("the interface that leads to the box"),
         /// How receive timestamps are grouped into frames.
-        grouping: FrameGrouping = default("fixed-gap"),
+        grouping: FrameGrouping = default("trained"),
         /// Length of a slot Δ: one report each, sooner with news and later with few frames. The
         /// proxy follows its own slot.
         slot: Span = default("100 ms", "10 ms", "10 s"),

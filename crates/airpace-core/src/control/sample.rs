@@ -133,7 +133,7 @@ impl Sample {
                 .max(0.0)
                 / length_s,
             frames_told: report.source <= LevelSource::Tsft,
-            is_passive: report.sensor != Sensor::Agent || report.is_unsure(),
+            is_passive: report.sensor != Sensor::Agent || report.is_unsure() && report.frames == 0,
             is_overheard: report.sensor == Sensor::BlockAck,
             longest_frame: (report.longest_frame > 0).then(|| f64::from(report.longest_frame)),
             wait: report.wait.map(|wait| Wait {

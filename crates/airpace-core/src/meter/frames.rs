@@ -4,6 +4,7 @@ use super::classifier::{Model, TimestampClassifier};
 use super::sequence::{LONGEST_FRAME, Place, mac_distance};
 use super::{FrameHints, Grouping, MeterConfig};
 use crate::report::LevelSource;
+use crate::sensor::USABLE;
 use airpace_units::{BitRate, Time};
 use core::time::Duration;
 
@@ -270,6 +271,8 @@ pub(super) struct Tally {
     first_transmissions: u32,
     received: u64,
     packets: u64,
+    /// Those whose frames would have lasted longer than any does.
+    too_long: u64,
     /// Packets received in the frame that had the most.
     pub(super) longest_frame: u32,
     rated_frames: u32,
@@ -278,6 +281,9 @@ pub(super) struct Tally {
     pub(super) recent_inverse_rate: f64,
 }
 
+/// One packet in so many may be in a frame whose arrivals took longer than any frame: a receiver may
+/// pause in its middle.
+const IMPOSSIBLE_SHARE: u64 = 20;
 /// Weight of a frame in the mean of the last PHY rates.
 const RECENT_GAIN: f64 = 0.25;
 
@@ -292,6 +298,9 @@ impl Tally {
         self.bytes = self.bytes.saturating_add(frame.bytes);
         self.received = self.received.saturating_add(u64::from(frame.received));
         self.packets = self.packets.saturating_add(u64::from(frame.packets));
+        if frame.last.saturating_since(frame.first).as_micros() > u128::from(LONGEST_PPDU_US) {
+            self.too_long = self.too_long.saturating_add(u64::from(frame.packets));
+        }
         // Late packets and bytes count in every frame; the level and the round only in samples.
         if !frame.is_sample(previous) {
             return;
@@ -314,14 +323,10 @@ impl Tally {
         }
     }
 
-    /// The same counts without frames and what follows from them.
-    pub(super) fn without_frames(&self) -> Self {
-        Self {
-            active: self.active,
-            late: self.late,
-            bytes: self.bytes,
-            ..Self::default()
-        }
+    /// Whether so many packets are in frames that would have lasted too long that these cannot have
+    /// been frames.
+    const fn is_impossible(&self) -> bool {
+        self.too_long * IMPOSSIBLE_SHARE > self.packets
     }
 
     /// MPDUs of the counted frames, and packets in them. Holes are assumed to hold as many packets
@@ -354,6 +359,8 @@ pub(super) struct FrameMeter {
     /// Groups arrivals of which only the times are known, unless the gap alone does. Boxed, because
     /// it has 13 kB that most meters do not need.
     classifier: Option<Box<TimestampClassifier>>,
+    /// Groups them by the gap alone, for slots in which the classifier cannot tell.
+    fallback: Option<Box<Self>>,
     open: Option<OpenFrame>,
     /// First transmissions in the previous sample.
     previous: u32,
@@ -376,6 +383,12 @@ impl FrameMeter {
         Self {
             gap: config.frame_gap,
             classifier: is_trained.then(|| Box::new(TimestampClassifier::new(Model::TRAINED))),
+            fallback: is_trained.then(|| {
+                Box::new(Self::new(&MeterConfig {
+                    grouping: Grouping::FixedGap,
+                    ..*config
+                }))
+            }),
             open: None,
             previous: 0,
             tally: Tally::default(),
@@ -397,6 +410,9 @@ impl FrameMeter {
 
     pub(super) fn on_arrival(&mut self, arrival: &Arrival) {
         self.tally.active = true;
+        if let Some(fallback) = &mut self.fallback {
+            fallback.on_arrival(arrival);
+        }
         let starts_frame = match &mut self.classifier {
             Some(classifier) if Key::of(&arrival.hints) == Key::Gap => {
                 Some(classifier.observe(arrival.at).starts_frame)
@@ -412,9 +428,19 @@ impl FrameMeter {
             .add(arrival);
     }
 
-    /// Returns the counts since the last call. A frame that may still continue is left to the next
-    /// call.
-    pub(super) fn close(&mut self, now: Time) -> Tally {
+    /// Returns the counts since the last call, and how far they can be relied upon, 0 to 1: those of
+    /// the gap if the classifier cannot tell. A frame that may still continue is left to the next call.
+    pub(super) fn close(&mut self, now: Time) -> (Tally, f64) {
+        let by_gap = self.fallback.as_mut().map(|fallback| fallback.close(now).0);
+        let tally = self.close_own(now);
+        let confidence = self.confidence(&tally);
+        match by_gap {
+            Some(by_gap) if confidence < USABLE => (by_gap, confidence),
+            _ => (tally, confidence),
+        }
+    }
+
+    fn close_own(&mut self, now: Time) -> Tally {
         if self
             .open
             .is_some_and(|frame| now.saturating_since(frame.last) >= self.longest_gap(&frame))
@@ -438,10 +464,15 @@ impl FrameMeter {
 
     /// How far the frames of `tally` can be relied upon, 0 to 1. References and MAC timestamps are
     /// certain.
-    pub(super) fn confidence(&self, tally: &Tally) -> f64 {
+    fn confidence(&self, tally: &Tally) -> f64 {
         match &self.classifier {
             Some(classifier) if tally.source == Some(LevelSource::SocketTimestamps) => {
-                classifier.confidence()
+                // The classifier judges by the last frames, and these may be few of the slot's.
+                if tally.is_impossible() {
+                    0.0
+                } else {
+                    classifier.confidence()
+                }
             }
             _ => 1.0,
         }

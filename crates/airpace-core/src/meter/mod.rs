@@ -8,7 +8,7 @@
 //!
 //! Frames are distinguished by A-MPDU reference, otherwise by MAC timestamp, otherwise by the times
 //! of arrivals: by a fixed gap, or by a trained [`classifier`] ([`Grouping`]). Where the classifier
-//! cannot tell, the report has no frames and a confidence below [`USABLE`]. References repeat on radios that count them in few bits. Therefore MPDUs with
+//! cannot tell, the report has the frames of the gap and a confidence below [`USABLE`](crate::sensor::USABLE). References repeat on radios that count them in few bits. Therefore MPDUs with
 //! the same reference must also agree in traffic identifier, block-ack window and, within the
 //! airtime of what lies between them, MAC timestamps. The level of a slot is the number of first transmissions per frame that
 //! carried any:
@@ -36,7 +36,6 @@ mod tests;
 
 use crate::phy::AccessCategory;
 use crate::report::{Answers, LevelSource, SenderView, Sensor, SlotReport};
-use crate::sensor::USABLE;
 use crate::wire::ieee80211::DataHeader;
 use crate::wire::radiotap::Radiotap;
 use airpace_units::{BitRate, StationId, Time};
@@ -57,9 +56,9 @@ pub const FRAME_GAP: Duration = Duration::from_micros(65);
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Grouping {
     /// By the trained [`classifier`], which says when it cannot tell.
+    #[default]
     Trained,
     /// By [`MeterConfig::frame_gap`] alone.
-    #[default]
     FixedGap,
 }
 
@@ -69,7 +68,7 @@ pub struct MeterConfig {
     /// The station that reports.
     pub station: StationId,
     /// How arrivals are grouped into frames where only their times are known. Default
-    /// [`Grouping::FixedGap`].
+    /// [`Grouping::Trained`].
     pub grouping: Grouping,
     /// Arrivals closer than this belong to one frame under [`Grouping::FixedGap`], or if the radio
     /// reports A-MPDU status without a reference. Default [`FRAME_GAP`].
@@ -82,7 +81,7 @@ impl MeterConfig {
     pub const fn new(station: StationId) -> Self {
         Self {
             station,
-            grouping: Grouping::FixedGap,
+            grouping: Grouping::Trained,
             frame_gap: FRAME_GAP,
         }
     }
@@ -304,24 +303,19 @@ impl Meter {
     /// counts as lost if it was missing at the end of the previous slot and still is, or if 4096
     /// later ones arrived.
     ///
-    /// If only the times of arrivals are known and do not show the frames, the report has none, and a
-    /// confidence below [`USABLE`]; losses, bytes and waiting times are those of the slot.
+    /// If only the times of arrivals are known and the classifier cannot tell, the report has a
+    /// confidence below [`USABLE`](crate::sensor::USABLE), and frames by [`MeterConfig::frame_gap`]: they are more often right
+    /// than wrong, and a sender without another sensor must not lose sight of the station.
     pub fn close_slot(&mut self, now: Time) -> SlotReport {
-        let (mac, tunnel) = (self.mac.close(now), self.tunnel.close(now));
-        let monitored = mac.active;
-        let (tally, feed) = if monitored {
-            (mac, &self.mac)
+        let ((mac, mac_confidence), (tunnel, tunnel_confidence)) =
+            (self.mac.close(now), self.tunnel.close(now));
+        let (tally, confidence) = if mac.active {
+            (mac, mac_confidence)
         } else {
-            (tunnel, &self.tunnel)
+            (tunnel, tunnel_confidence)
         };
-        let confidence = feed.confidence(&tally);
         self.source = tally.source.unwrap_or(self.source);
-        let seen = if confidence < USABLE {
-            tally.without_frames()
-        } else {
-            tally
-        };
-        let mut report = self.report(now, &seen);
+        let mut report = self.report(now, &tally);
         report.confidence = confidence;
         if !tunnel.active {
             (report.bytes, report.late) = (mac.bytes, mac.late);

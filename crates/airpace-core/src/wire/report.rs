@@ -74,7 +74,7 @@ pub enum ReportError {
     #[error("the length of the slot is zero")]
     NoLength,
     /// Frames, MPDUs and packets contradict each other: each frame has at least one MPDU and each
-    /// MPDU at least one packet, and there are none where frames could not be told apart.
+    /// MPDU at least one packet.
     #[error("the report's counts of frames, MPDUs and packets contradict each other")]
     Counts,
     /// Times are given without frames, missing with frames, or beyond [`Time::MAX`].
@@ -90,7 +90,7 @@ pub enum ReportError {
 }
 
 /// Encodes a report without `report.station`, `report.sensor` and `report.sender`. Of
-/// `report.confidence` it says whether frames could be told apart.
+/// `report.confidence` it says whether frames could be told apart reliably.
 #[must_use]
 pub fn encode(report: &SlotReport) -> [u8; REPORT_BYTES] {
     let mut out = Writer {
@@ -184,7 +184,6 @@ pub fn decode(station: StationId, bytes: &[u8]) -> Result<SlotReport, ReportErro
         || mpdus > packets
         || (frames == 0 && packets > 0)
         || (frames == 0 && longest_frame > 0)
-        || (frames > 0 && fields.flags & UNSURE != 0)
     {
         return Err(ReportError::Counts);
     }

@@ -62,7 +62,7 @@ pub struct AgentConfig {
     /// [`AgentConfig::slot`].
     pub first_slot: Duration,
     /// How receive timestamps are grouped into frames where no monitor interface shows them. Default
-    /// [`Grouping::FixedGap`].
+    /// [`Grouping::Trained`].
     pub grouping: Grouping,
     /// Whether slots adapt: one is cut, and reported at once, when the PHY rate has changed or
     /// packets wait far longer than before; one that has too few frames to tell anything is
@@ -92,7 +92,7 @@ impl Default for AgentConfig {
             station: StationId(0),
             slot,
             first_slot: slot,
-            grouping: Grouping::FixedGap,
+            grouping: Grouping::Trained,
             adapts_slots: true,
             uplink_rate: None,
             gather_acks: Duration::from_millis(5),

@@ -57,6 +57,23 @@ fn stations_that_all_lose_nine_of_ten_reports_have_a_third_of_the_goodput_and_sh
     assert!(after <= 1.5 * before, "{before} and {after} ms");
 }
 
+/// A proxy has no other sensor than its agents. While slots of which a classifier of arrival times was not
+/// sure had no frames, such stations had a third of the goodput. Their PHY rates are not known, so they have
+/// less than with a monitor interface.
+#[test]
+fn stations_whose_frames_are_told_apart_by_arrival_times_keep_their_goodput() {
+    let goodput = |monitor: bool| {
+        let text = format!(
+            "warm_up = \"2 s\"\nduration = \"5 s\"\n[[node]]\nkind = \"ap\"\n\
+             [[node]]\nkind = \"station\"\ncount = 3\nrate = [\"mcs 9\", \"mcs 4\", \"mcs 1\"]\nmonitor = {monitor}\n\
+             [[flow]]\nkind = \"tcp\"\n[[proxy]]\n"
+        );
+        finished(&loaded(&text, &[])).summary.totals.goodput_mbps
+    };
+    let (shown, guessed) = (goodput(true), goodput(false));
+    assert!(guessed > 0.5 * shown, "{guessed} of {shown} Mbit/s");
+}
+
 /// Agents with a monitor interface took an A-MSDU for a packet: a target of 40 packets was held as 80, and one of 96 was never reached.
 #[test]
 fn a_level_counts_the_packets_of_an_amsdu() {

@@ -194,12 +194,12 @@ impl TimestampClassifier {
     }
 
     /// How far the level of the last frames can be relied upon, 0 to 1; below
-    /// [`USABLE`](crate::sensor::USABLE) it is not to be used. The first frames are taken as they
-    /// are, unless there are few for their packets. Cost: it sorts 128 numbers.
+    /// [`USABLE`](crate::sensor::USABLE) it is not to be used, as before there have been 32 frames.
+    /// Cost: it sorts 128 numbers.
     #[must_use]
     pub fn confidence(&self) -> f64 {
         if !self.window.has_enough() {
-            return f64::from(!self.window.lacks_frames());
+            return 0.0;
         }
         1.0 - self.model.is_unusable(&self.window_features())
     }

@@ -6,8 +6,6 @@ use super::WindowFeatures;
 const FRAMES: usize = 128;
 /// Frames that must have been seen before they are judged.
 const ENOUGH: usize = 32;
-/// So many packets without [`ENOUGH`] frames are more than frames hold.
-const MANY_PACKETS: u32 = 512;
 /// Weight of a gap in the means of errors: some 20 frames of 12 packets.
 const GAIN: f64 = 1.0 / 256.0;
 /// Intervals within so many microseconds of each other are of equal length. Back-off alone spreads
@@ -36,8 +34,6 @@ struct Seen {
 pub(super) struct Window {
     seen: [Seen; FRAMES],
     count: usize,
-    /// Packets while there were not [`ENOUGH`] frames.
-    early_packets: u32,
     open: Seen,
     /// Means per gap: probability of a wrong decision, probability less decision, and decision.
     wrong: f64,
@@ -50,7 +46,6 @@ impl Default for Window {
         Self {
             seen: [Seen::default(); FRAMES],
             count: 0,
-            early_packets: 0,
             open: Seen::default(),
             wrong: 0.0,
             excess: 0.0,
@@ -72,9 +67,6 @@ impl Window {
         mix(&mut self.wrong, (probability - decision).abs());
         mix(&mut self.excess, probability - decision);
         mix(&mut self.frames, decision);
-        if !self.has_enough() {
-            self.early_packets = self.early_packets.saturating_add(1);
-        }
         self.open.interval_us += gap_us;
         if starts_frame {
             self.seen[self.count % FRAMES] = self.open;
@@ -92,11 +84,6 @@ impl Window {
     /// Whether enough frames have been seen.
     pub(super) const fn has_enough(&self) -> bool {
         self.count >= ENOUGH
-    }
-
-    /// Whether there are too few frames for the packets: arrivals that look like one endless frame.
-    pub(super) const fn lacks_frames(&self) -> bool {
-        !self.has_enough() && self.early_packets >= MANY_PACKETS
     }
 
     /// The features, with the clarity and the place of the valley of all gaps.

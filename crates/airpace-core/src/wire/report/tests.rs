@@ -69,10 +69,15 @@ fn reports_round_trip() {
 }
 
 #[test]
-fn frames_that_could_not_be_told_apart_are_not_counted() {
-    let mut bytes = encode(&report());
-    bytes[1] |= 0x40;
-    assert_eq!(decode(StationId(0), &bytes), Err(ReportError::Counts));
+fn frames_that_could_not_be_told_apart_reliably_are_marked() {
+    let unsure = encode(&SlotReport {
+        confidence: 0.4,
+        ..report()
+    });
+    assert_eq!(unsure[1] & 0x40, 0x40);
+    let decoded = decode(StationId(3), &unsure).unwrap();
+    assert!(decoded.is_unsure());
+    assert_eq!(decoded.frames, report().frames);
     // A level of which an agent is not quite sure is usable.
     let sure = encode(&SlotReport {
         confidence: 0.7,

@@ -6,6 +6,7 @@ use super::super::parcel::{Parcel, Tunnel};
 use super::super::{Feedback, NodeId, ProxyConfig};
 use crate::mac::{self, FrameRecord};
 use crate::rng::{self, Stream};
+use airpace_core::meter::Grouping;
 use airpace_core::phy::TxRate;
 use airpace_edge::agent::{Agent, AgentConfig, Message};
 use airpace_units::{BitRate, StationId, Time};
@@ -87,6 +88,11 @@ impl ManagedStation {
             first_slot,
             ..config.clone()
         };
+        if self.monitored {
+            // The monitor interface shows every frame, so nothing is told apart by arrival times, and
+            // the classifier would only take time.
+            config.grouping = Grouping::FixedGap;
+        }
         if !shapes_uplink(&config) {
             // Nothing ever waits in the queue, and a thousand flow queues per station take time to make.
             config.queue.queues = 1;
