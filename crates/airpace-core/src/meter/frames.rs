@@ -326,7 +326,7 @@ impl Tally {
     /// Whether so many packets are in frames that would have lasted too long that these cannot have
     /// been frames.
     const fn is_impossible(&self) -> bool {
-        self.too_long * IMPOSSIBLE_SHARE > self.packets
+        self.too_long.saturating_mul(IMPOSSIBLE_SHARE) > self.packets
     }
 
     /// MPDUs of the counted frames, and packets in them. Holes are assumed to hold as many packets
