@@ -73,6 +73,9 @@ pub(super) enum Payload {
     Page(Box<PagePacket>),
 }
 
+/// Spare parcels that are kept. Copies of a multicast packet bring back more than are taken.
+const SPARES: usize = 4_096;
+
 /// Parcels that have arrived, whose memory the next ones take: nothing is allocated for each.
 #[derive(Debug, Default)]
 #[expect(clippy::vec_box, reason = "the boxes are what is kept")]
@@ -94,7 +97,9 @@ impl Spares {
     /// Takes a parcel that nobody needs any more.
     #[inline]
     pub(super) fn put(&mut self, parcel: Box<Parcel>) {
-        self.0.push(parcel);
+        if self.0.len() < SPARES {
+            self.0.push(parcel);
+        }
     }
 }
 
@@ -155,6 +160,31 @@ impl UplinkPacket for Parcel {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_so_many_parcels_are_kept() {
+        let parcel = || Parcel {
+            flow: 0,
+            sequence: 0,
+            sent: Time::ZERO,
+            bytes: 1_500,
+            to: NodeId(1),
+            category: AccessCategory::BestEffort,
+            ecn: Ecn::NotEct,
+            spin: None,
+            queued: Time::ZERO,
+            at_source: false,
+            tunnel: None,
+            payload: Payload::Plain,
+        };
+        let mut spares = Spares::default();
+        for _ in 0..SPARES + 10 {
+            spares.put(Box::new(parcel()));
+        }
+        assert_eq!(spares.0.len(), SPARES);
+        spares.fill(parcel());
+        assert_eq!(spares.0.len(), SPARES - 1);
+    }
 
     #[test]
     fn a_parcel_stays_small() {

@@ -105,8 +105,8 @@ impl ManagedStation {
         self.agent.as_ref().is_some_and(Agent::has_news)
     }
 
-    /// Takes a packet of an MPDU of `frame`, with the bytes of its IP packet. With the last of them the agent has the MPDU, as the station's
-    /// monitor interface shows it.
+    /// Takes a packet of an MPDU of `frame`. With the last of them the agent has the MPDU, as the
+    /// station's monitor interface shows it.
     pub(in crate::world) fn on_mpdu(
         &mut self,
         frame: &FrameRecord,
