@@ -165,7 +165,7 @@ impl OpenFrame {
             return true;
         };
         if now == first {
-            // As of most radios: no span of time has to be judged.
+            // Most radios give all MPDUs of a frame one timestamp.
             return true;
         }
         let (one, all) = (self.airtime_us(1), self.airtime_us(u64::from(span) + 1));
@@ -271,7 +271,7 @@ pub(super) struct Tally {
     first_transmissions: u32,
     received: u64,
     packets: u64,
-    /// Those whose frames would have lasted longer than any does.
+    /// Packets in frames whose arrivals span more than the longest PPDU.
     too_long: u64,
     /// Packets received in the frame that had the most.
     pub(super) longest_frame: u32,
@@ -281,8 +281,9 @@ pub(super) struct Tally {
     pub(super) recent_inverse_rate: f64,
 }
 
-/// One packet in so many may be in a frame whose arrivals took longer than any frame: a receiver may
-/// pause in its middle.
+/// One packet in this many may be in a frame whose arrivals span more than the longest PPDU, because
+/// a receiver may pause within a frame. Chosen by simulation: the accuracy that `airpace bench
+/// classifier` prints is the same as without this limit.
 const IMPOSSIBLE_SHARE: u64 = 20;
 /// Weight of a frame in the mean of the last PHY rates.
 const RECENT_GAIN: f64 = 0.25;
@@ -323,8 +324,8 @@ impl Tally {
         }
     }
 
-    /// Whether so many packets are in frames that would have lasted too long that these cannot have
-    /// been frames.
+    /// Whether too many packets are in frames that would have lasted longer than any frame does, so
+    /// that the grouping must be wrong.
     const fn is_impossible(&self) -> bool {
         self.too_long.saturating_mul(IMPOSSIBLE_SHARE) > self.packets
     }

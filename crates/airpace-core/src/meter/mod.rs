@@ -8,8 +8,9 @@
 //!
 //! Frames are distinguished by A-MPDU reference, otherwise by MAC timestamp, otherwise by the times
 //! of arrivals: by a fixed gap, or by a trained [`classifier`] ([`Grouping`]). Where the classifier
-//! cannot tell, the report has the frames of the gap and a confidence below [`USABLE`](crate::sensor::USABLE). References repeat on radios that count them in few bits. Therefore MPDUs with
-//! the same reference must also agree in traffic identifier, block-ack window and, within the
+//! cannot tell, the report has the frames of the gap and a confidence below
+//! [`USABLE`](crate::sensor::USABLE). References repeat on radios that count them in few bits.
+//! Therefore MPDUs with the same reference must also agree in traffic identifier, block-ack window and, within the
 //! airtime of what lies between them, MAC timestamps. The level of a slot is the number of first transmissions per frame that
 //! carried any:
 //! - A hole in the MAC's sequence numbers was in a frame and counts there. A hole in the tunnel's
@@ -304,8 +305,9 @@ impl Meter {
     /// later ones arrived.
     ///
     /// If only the times of arrivals are known and the classifier cannot tell, the report has a
-    /// confidence below [`USABLE`](crate::sensor::USABLE), and frames by [`MeterConfig::frame_gap`]: they are more often right
-    /// than wrong, and a sender without another sensor must not lose sight of the station.
+    /// confidence below [`USABLE`](crate::sensor::USABLE), and frames by
+    /// [`MeterConfig::frame_gap`]: a sender without another sensor must not lose sight of the
+    /// station.
     pub fn close_slot(&mut self, now: Time) -> SlotReport {
         let ((mac, mac_confidence), (tunnel, tunnel_confidence)) =
             (self.mac.close(now), self.tunnel.close(now));

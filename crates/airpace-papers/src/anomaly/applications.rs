@@ -168,25 +168,27 @@ fn score_with_gaps(results: &Results, case: &str) -> Sample {
     })
 }
 
+/// The score of the call of a case.
+pub(super) fn call_score(results: &Results, case: &str) -> Sample {
+    results.sample(case, |summary| flows(summary, "voip").next()?.network_mos)
+}
+
 pub(super) fn voice(results: &Results) -> Findings {
     let mut findings = Findings::of_printed_means(REPETITIONS);
     for line in &TABLE_2 {
         for (index, delay) in DELAYS.iter().enumerate() {
             let case = format!("{}, {}, {delay}", line.scheme, line.mark);
-            let score = |case: &str| {
-                results.sample(case, |summary| flows(summary, "voip").next()?.network_mos)
-            };
             let printed = line.scores[index];
             findings.relate(
                 format!("{case}: MOS"),
                 "",
                 Printed::Figure(printed),
-                &score(&case),
+                &call_score(results, &case),
                 Line::score_bar(printed),
             );
             if case == NEAR_THE_CLIFF {
                 for with in [LESS_DELAY, ONE_AHEAD] {
-                    findings.variant(with, &score(&format!("{case}, {with}")));
+                    findings.variant(with, &call_score(results, &format!("{case}, {with}")));
                 }
             }
             if (1.5..4.3).contains(&printed) {
@@ -227,9 +229,7 @@ pub(super) fn voice(results: &Results) -> Findings {
 /// slightly better MOS score [...] but the difference is less than half a percent" (§4.2.1).
 fn markings(findings: &mut Findings, results: &Results) {
     let score = |scheme: Scheme, mark: &str, delay: &str| {
-        results.sample(&format!("{scheme}, {mark}, {delay}"), |summary| {
-            flows(summary, "voip").next()?.network_mos
-        })
+        call_score(results, &format!("{scheme}, {mark}, {delay}"))
     };
     for delay in DELAYS {
         let one_ahead = |mark| score(Scheme::Airtime, mark, &format!("{delay}, {ONE_AHEAD}"));

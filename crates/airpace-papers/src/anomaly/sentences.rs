@@ -1,5 +1,6 @@
 //! The sentences of section 4 that have no figure of their own.
 
+use super::applications::call_score;
 use super::bulk::{BOTH_WAYS, SIX_PACKETS, SMALL_QUEUE_OF_SIX};
 use super::{
     LOSSLESS, REPETITIONS, SCHEMES, airtime_share, counted_share, lossless, note_losses, ping_ms,
@@ -219,11 +220,7 @@ fn both_ways(findings: &mut Findings, results: &Results) {
 /// "The other cases show similar relative performance between the different queue management
 /// schemes" (§4.2.1): the order of Table 2, in which FQ-MAC and airtime fairness score the same.
 fn calls(findings: &mut Findings, results: &Results) {
-    let score = |scheme: Scheme| {
-        results.sample(&format!("call, {scheme}"), |summary| {
-            flows(summary, "voip").next()?.network_mos
-        })
-    };
+    let score = |scheme: Scheme| call_score(results, &format!("call, {scheme}"));
     let order = [
         (Scheme::Fifo, Scheme::FqCodel, Bar::AtMost(1.0)),
         (Scheme::FqCodel, Scheme::FqMac, Bar::AtMost(1.0)),

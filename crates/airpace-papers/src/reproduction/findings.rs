@@ -308,19 +308,16 @@ impl Findings {
 
 /// Under which other settings a relation holds: the causes that experiments show.
 fn remedies(relation: &RelationResult) -> String {
-    let holds = |variant: &&VariantResult| variant.verdict == Verdict::Holds;
-    let with: Vec<_> = relation.variants.iter().filter(holds).collect();
     if relation.variants.is_empty() {
         return String::new();
     }
+    let holds = |variant: &&VariantResult| variant.verdict == Verdict::Holds;
+    let variants = relation.variants.iter().filter(holds);
+    let with: Vec<&str> = variants.map(|variant| variant.with.as_str()).collect();
     if with.is_empty() {
-        return " (nor does any variant hold)".to_owned();
+        return " (holds with no other setting that was tried)".to_owned();
     }
-    let with = with.iter().map(|variant| variant.with.as_str());
-    format!(
-        " (holds with {})",
-        with.collect::<Vec<_>>().join(", or with ")
-    )
+    format!(" (holds with {})", with.join(", or with "))
 }
 
 fn joined(parts: impl Iterator<Item = String>) -> String {

@@ -3,7 +3,7 @@
 use super::intake::{Intake, IntakeOfRadio, intakes};
 use super::slots::LinkSlot;
 use super::statistics::Links;
-use super::{ChannelConfig, NodeId, Parcel, Traffic, WorldConfig, WorldError};
+use super::{ChannelConfig, NodeId, Parcel, WorldConfig, WorldError};
 use crate::mac::{CountedAirtime, Input, Mac, MacConfig, Monitoring, RadioId};
 use crate::rng::Stream;
 use airpace_units::Time;
@@ -45,17 +45,15 @@ fn new_channel(
 ) -> Result<Channel, WorldError> {
     let links = &channel.mac.links;
     let pairs: Vec<_> = links.iter().map(|link| (link.from, link.to)).collect();
-    // Agents and records read what a monitor interface shows. Agents need no packets, but for
-    // multicast ones, of which they count none.
-    let multicast = config
-        .flows
-        .iter()
-        .any(|flow| matches!(flow.traffic, Traffic::Multicast(_)));
-    let monitored = match (config.record.mpdus, config.proxies.is_empty()) {
-        (true, _) => Monitoring::Packets,
-        (false, false) if multicast => Monitoring::Packets,
-        (false, false) => Monitoring::Lengths,
-        (false, true) => Monitoring::Off,
+    // Records hold the packets that a monitor interface shows. Agents need only their lengths, unless
+    // some are multicast packets, which agents do not count.
+    let has_agents = !config.proxies.is_empty();
+    let monitored = if config.record.mpdus || has_agents && config.has_multicast() {
+        Monitoring::Packets
+    } else if has_agents {
+        Monitoring::Lengths
+    } else {
+        Monitoring::Off
     };
     let mut mac = MacConfig {
         monitor: channel.mac.monitor.max(monitored),

@@ -36,6 +36,12 @@ impl WorldConfig {
         }
     }
 
+    /// Whether any flow goes to all stations of an access point.
+    pub(super) fn has_multicast(&self) -> bool {
+        let mut flows = self.flows.iter();
+        flows.any(|flow| matches!(flow.traffic, Traffic::Multicast(_)))
+    }
+
     /// Checks what the parts of the network do not check themselves.
     pub(super) fn validate(&self) -> Result<(), WorldError> {
         if self.duration.is_zero() {

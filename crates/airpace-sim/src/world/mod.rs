@@ -120,8 +120,7 @@ impl World {
             proxies: Vec::new(),
             roamers,
             hand_overs: Vec::new(),
-            has_multicast: (config.flows.iter())
-                .any(|flow| matches!(flow.traffic, Traffic::Multicast(_))),
+            has_multicast: config.has_multicast(),
             paced_by: vec![None; config.nodes as usize],
             changes: Vec::new(),
             slots: config

@@ -55,7 +55,7 @@ pub(super) struct Tunnel {
 }
 
 /// What a parcel carries, as far as its receiver must know. The contents are boxed to keep a parcel
-/// small, because it is moved several times on its way.
+/// small: many wait at once.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Payload {
     /// Bytes without meaning.

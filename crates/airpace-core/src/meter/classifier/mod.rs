@@ -194,7 +194,7 @@ impl TimestampClassifier {
     }
 
     /// How far the level of the last frames can be relied upon, 0 to 1; below
-    /// [`USABLE`](crate::sensor::USABLE) it is not to be used, as before there have been 32 frames.
+    /// [`USABLE`](crate::sensor::USABLE) it is not to be used. It is 0 until 32 frames have been seen.
     /// Cost: it sorts 128 numbers.
     #[must_use]
     pub fn confidence(&self) -> f64 {
