@@ -17,6 +17,9 @@ const ROUND_S: f64 = 0.045;
 /// It also exceeds the station's usual one by this factor at least. Other networks that begin to use the channel
 /// make rounds longer by less: a PPDU of theirs takes 5.5 ms at the most, as ours do.
 const OVER_USUAL: f64 = 6.0;
+/// Weight of a slot in the usual time between frames: that of a first slot of a sleep which is not recognised must not
+/// hide the second.
+const USUAL_GAIN: f64 = 0.05;
 /// Least median wait of packets meanwhile, seconds. Those to a station that is sent little do not wait.
 const WAIT_S: f64 = 0.05;
 /// What is seen tells nothing for so long after the last such slot: a slot may end between two groups of frames.
@@ -27,27 +30,38 @@ const LONGEST: Duration = Duration::from_secs(20);
 /// Whether a station sleeps.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Doze {
+    /// The usual time between its frames, seconds: a geometric mean over some twenty slots.
+    usual_s: Option<f64>,
     /// When it was first found to sleep, and until when it is taken to.
     since: Option<Time>,
     until: Time,
 }
 
 impl Doze {
-    /// Takes the slot that ends `now` of a station whose frames have come every `usual_round_s` seconds. Returns
-    /// whether it tells nothing.
-    pub(super) fn take(&mut self, now: Time, sample: &Sample, usual_round_s: f64) -> bool {
+    /// Takes the slot that ends `now`. Returns whether it tells nothing.
+    pub(super) fn take(&mut self, now: Time, sample: &Sample) -> bool {
         let round_s = match sample.round_s {
             Some(round_s) => round_s,
             None if sample.frames > 0.0 => sample.length_s,
             None => 0.0,
         };
-        let waits = sample.wait.is_some_and(|wait| wait.median_s > WAIT_S);
-        if waits && round_s > ROUND_S.max(OVER_USUAL * usual_round_s) {
+        // No wait is known where timeouts have had everything sent again.
+        let waits = sample
+            .wait
+            .map_or(sample.backlogged, |wait| wait.median_s > WAIT_S);
+        let is_long = |usual_s: f64| round_s > ROUND_S.max(OVER_USUAL * usual_s);
+        if waits && self.usual_s.is_some_and(is_long) {
             self.since.get_or_insert(now);
             self.until = now + AFTER;
         }
         if now > self.until {
             self.since = None;
+        }
+        if self.since.is_none()
+            && let Some(round_s) = sample.round_s
+        {
+            let usual_s = self.usual_s.get_or_insert(round_s);
+            *usual_s *= (round_s / *usual_s).powf(USUAL_GAIN);
         }
         self.since
             .is_some_and(|since| now.saturating_since(since) < LONGEST)
@@ -75,7 +89,6 @@ mod tests {
     use airpace_units::StationId;
 
     const SLOT: Duration = Duration::from_millis(100);
-    const USUAL_S: f64 = 4e-3;
 
     /// A slot of 100 ms with so many frames over `span_ms`, whose packets wait for `wait_ms`.
     fn sample(frames: u32, span_ms: u64, wait_ms: u64) -> Sample {
@@ -93,9 +106,16 @@ mod tests {
         Sample::read(&report).unwrap()
     }
 
+    /// One that has had a frame every `usual_ms` milliseconds.
+    fn awake(usual_ms: u64) -> Doze {
+        let mut doze = Doze::default();
+        assert!(!doze.take(Time::ZERO, &sample(11, 10 * usual_ms, 6)));
+        doze
+    }
+
     #[test]
     fn frames_a_beacon_apart_tell_nothing_until_a_moment_after_the_last() {
-        let mut doze = Doze::default();
+        let mut doze = awake(4);
         let mut found = Vec::new();
         for slot in 1..=12_u64 {
             let now = Time::ZERO + SLOT * slot as u32;
@@ -104,7 +124,7 @@ mod tests {
             } else {
                 sample(25, 96, 6)
             };
-            if doze.take(now, &of_slot, USUAL_S) {
+            if doze.take(now, &of_slot) {
                 found.push(slot);
             }
         }
@@ -113,21 +133,35 @@ mod tests {
 
     #[test]
     fn a_station_that_is_sent_little_and_one_whose_rounds_are_always_long_do_not_sleep() {
-        for (of_slot, usual_s) in [
-            (sample(2, 60, 3), USUAL_S),
-            (sample(2, 60, 80), 50e-3),
-            (sample(5, 80, 80), USUAL_S),
+        for (of_slot, usual_ms) in [
+            (sample(2, 60, 3), 4),
+            (sample(2, 60, 80), 50),
+            (sample(5, 80, 80), 4),
         ] {
-            let mut doze = Doze::default();
-            assert!(!doze.take(Time::ZERO + SLOT, &of_slot, usual_s));
+            assert!(!awake(usual_ms).take(Time::ZERO + SLOT, &of_slot));
         }
     }
 
     #[test]
+    fn frames_a_beacon_apart_are_a_sleep_too_where_no_wait_is_known() {
+        let no_wait = |mut sample: Sample| {
+            sample.wait = None;
+            sample
+        };
+        let mut doze = awake(2);
+        // Too short to be sure, and yet no reason to take what follows for usual.
+        assert!(!doze.take(Time::ZERO + SLOT, &no_wait(sample(4, 80, 0))));
+        assert!(doze.take(Time::ZERO + 2 * SLOT, &no_wait(sample(2, 90, 0))));
+        let mut idle = no_wait(sample(2, 90, 0));
+        idle.backlogged = false;
+        assert!(!awake(2).take(Time::ZERO + SLOT, &idle));
+    }
+
+    #[test]
     fn a_station_does_not_sleep_for_ever() {
-        let mut doze = Doze::default();
+        let mut doze = awake(4);
         let asleep = sample(2, 65, 250);
-        let slots = (1..400).filter(|slot| doze.take(Time::ZERO + SLOT * *slot, &asleep, USUAL_S));
+        let slots = (1..400).filter(|slot| doze.take(Time::ZERO + SLOT * *slot, &asleep));
         assert_eq!(slots.count(), 200);
     }
 }

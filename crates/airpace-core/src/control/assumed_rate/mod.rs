@@ -190,8 +190,8 @@ impl AssumeRates {
             let (station, sample) = (self.reports[idx].station, Sample::read(&self.reports[idx]));
             let assumed = self.assumed(station);
             if let Some(sample) = sample
-                && let Some(usual) = assumed.observed
-                && assumed.doze.take(now, &sample, usual.round_s)
+                && assumed.observed.is_some()
+                && assumed.doze.take(now, &sample)
             {
                 self.reports[idx] = doze::without_what_was_seen(&self.reports[idx]);
             }

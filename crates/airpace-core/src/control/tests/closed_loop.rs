@@ -499,3 +499,51 @@ fn a_station_whose_claim_is_refused_keeps_the_rate_that_it_had() {
     let (_, least) = doubts_of_a_fast_reader(Sensor::Agent, Sensor::Agent);
     assert!(least > 0.75, "{least}");
 }
+
+/// Part of its rate that a station has three seconds after what follows beacons was taken for rounds, and frames are seen
+/// no more. Its packets wait for `wait`, if that is known.
+fn rate_left_unseen(wait: Option<Duration>) -> f64 {
+    let mut law = law(Law::Waterfill, 32.0, None);
+    let mut plant = Plant::new(&[780.0], 0.1);
+    run(&mut plant, law.as_mut(), 20);
+    let usual_pps = plant.stations[0].rate_pps;
+    let as_after_beacons = |_: u64, mut reports: Vec<SlotReport>| {
+        for report in &mut reports {
+            (report.frames, report.packets, report.mpdus) = (4, 120, 120);
+            report.inverse_rate_sum = 4.0 / 780e6;
+            report.span = Some((Time::ZERO, Time::from_millis(90)));
+        }
+        reports
+    };
+    for _ in 0..4 {
+        plant.run_slot_with(law.as_mut(), as_after_beacons);
+    }
+    assert!(plant.stations[0].rate_pps < 0.1 * usual_pps);
+    let unseen = |_: u64, mut reports: Vec<SlotReport>| {
+        for report in &mut reports {
+            *report = SlotReport {
+                slot: report.slot,
+                sensor: Sensor::None,
+                recent_inverse_rate: 1.0 / 780e6,
+                wait: wait.map(|wait| WaitingTime::constant(wait, WaitSource::TcpAcks)),
+                sender: report.sender,
+                ..SlotReport::silent(report.station, report.length)
+            };
+        }
+        reports
+    };
+    for _ in 0..30 {
+        plant.run_slot_with(law.as_mut(), unseen);
+    }
+    plant.stations[0].rate_pps / usual_pps
+}
+
+#[test]
+fn a_station_that_no_sensor_sees_any_more_does_not_keep_a_rate_for_long_rounds() {
+    let unknown = rate_left_unseen(None);
+    let short = rate_left_unseen(Some(Duration::from_micros(100)));
+    assert!(unknown > 0.7 && short > 0.7, "{unknown} {short}");
+    // Rounds may really be that long.
+    let long = rate_left_unseen(Some(Duration::from_millis(20)));
+    assert!(long < 0.1, "{long}");
+}

@@ -40,6 +40,12 @@ const UNCLEAR_SLOTS: u8 = 3;
 const CHANGE_LEAST: f64 = 0.06;
 /// Factor by which the estimate falls in a slot whose frames should have aggregated and did not.
 const UNAGGREGATED_FALL: f64 = 0.7;
+/// Slots in a row in which nothing may bear out an estimate above the assumed overhead before it falls by that factor
+/// as well: rates are used that are meant to aggregate, nobody tells of rounds ...
+const UNTOLD_SLOTS: u8 = 10;
+/// ... and the 95th percentile of waits is below this share of the round that is aimed at. Packets that come at an even
+/// rate wait for up to a round, so it would be 0.95.
+const WAITED_SHARE: f64 = 1.0 / 3.0;
 
 /// The round of one slot that all backlogged stations have in common.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -58,6 +64,8 @@ pub(super) struct Round {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Overhead {
     frame_s: f64,
+    /// The overhead that is assumed before anything is measured.
+    assumed_s: f64,
     /// Weight of a measurement that differs from the estimate by noise only, once enough were
     /// averaged.
     quiet_gain: f64,
@@ -69,6 +77,8 @@ pub(super) struct Overhead {
     round: Option<Round>,
     /// Consecutive slots without a measurement because a PHY rate was changing.
     unclear_slots: u8,
+    /// Consecutive slots in which nothing bore the estimate out although rates were used that are meant to aggregate.
+    untold_slots: u8,
 }
 
 impl Overhead {
@@ -76,11 +86,13 @@ impl Overhead {
     pub(super) fn new(frame_s: f64, quiet_gain: f64) -> Self {
         Self {
             frame_s,
+            assumed_s: frame_s,
             quiet_gain,
             scatter: 0.0,
             averaged: 0.0,
             round: None,
             unclear_slots: 0,
+            untold_slots: 0,
         }
     }
 
@@ -98,8 +110,10 @@ impl Overhead {
     /// `aimed_s` is the round that the last rates aimed at, seconds.
     pub(super) fn observe(&mut self, stations: &[StationEstimate], aimed_s: Option<f64>) {
         let Some(least_s) = least_gap(stations, aimed_s) else {
+            self.pass_untold(stations, aimed_s);
             return;
         };
+        self.untold_slots = 0;
         let alone = is_witness_alone(stations);
         if let Some(round) = common_round(stations, least_s) {
             self.round = Some(round);
@@ -167,6 +181,30 @@ impl Overhead {
         self.frame_s = (self.frame_s * factor)
             .min(bound.max(RANGE_S.0))
             .max(RANGE_S.0);
+    }
+
+    /// Handles a slot in which nobody told of rounds. After some of them an estimate above the assumed overhead falls,
+    /// unless packets wait for as long as such rounds would make them.
+    ///
+    /// A sensor that needs aggregated frames sees nothing while the rate is too low for them. Without this, one wrong
+    /// measurement could hold a rate down for good: a station kept 1 Mbit/s of 290 because frames that followed beacons,
+    /// while it slept, had been taken for rounds. If the estimate was right, frames aggregate in longer rounds than it says
+    /// then, and are seen.
+    fn pass_untold(&mut self, stations: &[StationEstimate], aimed_s: Option<f64>) {
+        if !stations.iter().any(StationEstimate::takes_all_turns) {
+            return;
+        }
+        let least_s = WAITED_SHARE * aimed_s.unwrap_or(0.0);
+        let mut waits = stations.iter().filter_map(StationEstimate::slot_wait_s);
+        if waits.any(|wait_s| wait_s >= least_s) {
+            self.untold_slots = 0;
+            return;
+        }
+        self.untold_slots = self.untold_slots.saturating_add(1);
+        if self.untold_slots > UNTOLD_SLOTS && self.frame_s > self.assumed_s {
+            self.frame_s = (UNAGGREGATED_FALL * self.frame_s).max(self.assumed_s);
+            self.averaged = 0.0;
+        }
     }
 }
 

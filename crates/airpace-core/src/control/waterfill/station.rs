@@ -134,6 +134,8 @@ pub(super) struct StationEstimate {
     backlog: Backlog,
     /// 95th percentile of the waiting time, averaged over slots, seconds.
     wait_p95_s: Option<f64>,
+    /// The same in the last slot alone.
+    slot_wait_s: Option<f64>,
     /// Time since the last slot in which a wait was measured, seconds; less of it where there were no frames.
     waitless_s: f64,
     /// Share of the time that the station's own frames take.
@@ -201,6 +203,7 @@ impl StationEstimate {
             backlog: Backlog::default(),
             full: false,
             wait_p95_s: None,
+            slot_wait_s: None,
             waitless_s: 0.0,
             uplink_share: 0.0,
             answer_bytes: 0.0,
@@ -231,7 +234,7 @@ impl StationEstimate {
             self.on_air.forget();
             self.forget_frames();
             self.uplink_share = 0.0;
-            self.wait_p95_s = None;
+            (self.wait_p95_s, self.slot_wait_s) = (None, None);
             self.received_pps = 0.0;
             self.unseen_pps = if self.is_silent_for(now, SENT_SLOTS) {
                 0.0
@@ -290,6 +293,7 @@ impl StationEstimate {
             self.wait_p95_s = None;
             self.unseen_pps = sample.sent_pps.unwrap_or(0.0);
         }
+        self.slot_wait_s = sample.wait.map(|wait| wait.p95_s);
         self.received_pps = sample.received_pps;
         self.take_rate(sample, is_new);
         // Packets that do not wait are acknowledgements and pings, which are smaller than the packets that

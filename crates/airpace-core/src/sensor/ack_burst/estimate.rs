@@ -196,6 +196,13 @@ impl Observed {
             && self.segments / self.eliciting.max(1.0) >= LEAST_ACKNOWLEDGED
     }
 
+    /// The longest that other networks can send between two frames of the cell, seconds: the station's own frames and
+    /// answers, one of each per burst at the least, leave them no more.
+    fn foreign_most_s(&self) -> f64 {
+        let own_s = self.bursts * (FRAME_OVERHEAD_S + UPLINK_EXCHANGE_S);
+        ((self.seconds - own_s) / (2.0 * self.bursts)).max(0.0)
+    }
+
     /// Whether much is hidden by QUIC.
     pub(super) fn is_hidden(&self) -> bool {
         self.hidden > HIDDEN_MUCH * self.eliciting
@@ -260,6 +267,7 @@ impl Observed {
         if !self.is_answered() {
             return Estimate::UNUSABLE;
         }
+        let foreign_s = foreign_s.min(self.foreign_most_s());
         let expected = expected_frames_per_burst(contending);
         // Where few frames share a burst anyway, thinning hides little.
         let is_thinned = expected > TOLERATED
@@ -357,6 +365,7 @@ pub(super) fn expected_frames_per_burst(contending: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sensor::USABLE;
 
     /// A second with so many frames of so many segments, two of three in a burst with the next, at 33 µs per segment
     /// and with `between_s` of others' frames before each access.
@@ -392,6 +401,18 @@ mod tests {
         let ignored = observed.estimate(1, 1.0, 0.0).frames_per_burst;
         assert!((known - 1.5).abs() < 0.25, "{known}");
         assert!(ignored < 1.4, "{ignored}");
+    }
+
+    #[test]
+    fn more_time_of_others_than_there_is_does_not_make_frames_unusable() {
+        // What was learnt while the station slept: they would have sent for three seconds in this one.
+        let observed = second(600.0, 2.0, 0.0);
+        let estimate = observed.estimate(1, 1.0, 5e-3);
+        assert!(estimate.confidence > USABLE, "{estimate:?}");
+        assert!(
+            (1.0..2.0).contains(&estimate.frames_per_burst),
+            "{estimate:?}"
+        );
     }
 
     #[test]

@@ -82,6 +82,11 @@ impl StationEstimate {
         self.wait_p95_s
     }
 
+    /// The same in the last slot alone.
+    pub(in crate::control::waterfill) fn slot_wait_s(&self) -> Option<f64> {
+        self.slot_wait_s
+    }
+
     /// Share of the time that the station's own frames take, without those that packets to it bring
     /// forth.
     pub(in crate::control::waterfill) fn uplink_share(&self) -> f64 {
