@@ -23,6 +23,7 @@ use crate::progress::Silent;
 use crate::run::{Finished, run};
 use crate::stop::Stop;
 use crate::warnings::Warning;
+use airpace_sim::world::NodeId;
 use std::fs;
 
 const CELL: &str = "\
@@ -70,6 +71,23 @@ fn refusal(text: &str) -> String {
     let error = loaded(text, &[]).resolve().expect_err("must be refused");
     assert!(matches!(error.place, Place::Line { .. }), "{error:?}");
     error.one_line("x.toml")
+}
+
+#[test]
+fn a_proxy_at_a_host_paces_the_stations_to_whose_access_points_wires_lead() {
+    let text = "duration = \"100 ms\"\n[[node]]\nname = \"box\"\nkind = \"host\"\n\
+        [[node]]\nname = \"ap\"\nkind = \"ap\"\n[[node]]\nname = \"neighbour\"\nkind = \"ap\"\n\
+        [[node]]\nname = \"own\"\nkind = \"station\"\nap = \"ap\"\n\
+        [[node]]\nname = \"other\"\nkind = \"station\"\nap = \"neighbour\"\n\
+        [[wire]]\na = \"box\"\nb = \"ap\"\n\
+        [[flow]]\nkind = \"tcp\"\nto = \"own\"\n[[proxy]]\nat = \"box\"\n";
+    let paced = |text: &str| {
+        let resolved = loaded(text, &[]).resolve().unwrap();
+        resolved.world.proxies[0].stations.clone()
+    };
+    assert_eq!(paced(text), [NodeId(3)]);
+    let both = format!("{text}[[wire]]\na = \"ap\"\nb = \"neighbour\"\n");
+    assert_eq!(paced(&both), [NodeId(3), NodeId(4)]);
 }
 
 #[test]

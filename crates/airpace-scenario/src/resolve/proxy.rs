@@ -245,7 +245,7 @@ fn interactive(proxy: &Proxy) -> Option<InteractiveConfig> {
 }
 
 /// The stations that a proxy at `place` paces: those below the access point or relay at which it
-/// stands, else all.
+/// stands, else those of the access points to which wires lead from it.
 fn stations(network: &Network<'_>, place: usize) -> Vec<usize> {
     let serves_clients = matches!(network.members[place].kind, NodeKind::Ap | NodeKind::Relay);
     let is_below = |station: usize| {
@@ -259,8 +259,20 @@ fn stations(network: &Network<'_>, place: usize) -> Vec<usize> {
         }
         network.members[station].roams_to.contains(&place)
     };
+    let is_behind = |station: usize| {
+        let roams_to = network.members[station].roams_to.iter().copied();
+        core::iter::once(network.root(station))
+            .chain(roams_to)
+            .any(|access_point| network.connected_by_wire(place, access_point))
+    };
     let is_paced = |&idx: &usize| {
-        network.members[idx].kind == NodeKind::Station && (!serves_clients || is_below(idx))
+        let is_station = network.members[idx].kind == NodeKind::Station;
+        is_station
+            && if serves_clients {
+                is_below(idx)
+            } else {
+                is_behind(idx)
+            }
     };
     (0..network.members.len()).filter(is_paced).collect()
 }

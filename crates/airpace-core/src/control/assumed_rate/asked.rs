@@ -23,8 +23,10 @@ const RETRIED: Duration = Duration::from_secs(15);
 const QUEUED_ROUNDS: f64 = 3.0;
 const QUEUED_S: f64 = 0.025;
 const QUEUED_SLOTS: u32 = 4;
-/// No other network sends where there are so many turns in a slot that they take this part of the time alone, be frames short or not. Beside one that sends for four fifths of the time they take a fifth at the most.
-const ALONE_SHARE: f64 = 0.3;
+/// No other network sends where there are so many turns in a slot that they take this part of the time alone, be frames short or
+/// not. Beside one that sends for four fifths of the time they take a fifth at the most, and beside one that sends for half of it
+/// more than three tenths in single slots: with that bound, a client had a sixth of what agents give in one run of six (simulated).
+const ALONE_SHARE: f64 = 0.4;
 /// Mean and swing of the rates in a survey as parts of what they were before it, and once other networks show.
 const SWING_ALONE: (f64, f64) = (0.75, 0.25);
 const SWING_AMONG_OTHERS: (f64, f64) = (1.0, 0.4);
@@ -320,6 +322,6 @@ mod tests {
 
     #[test]
     fn many_turns_show_that_no_other_network_sends() {
-        assert!(Asked::is_alone(0.4) && !Asked::is_alone(0.2));
+        assert!(Asked::is_alone(0.5) && !Asked::is_alone(0.35));
     }
 }

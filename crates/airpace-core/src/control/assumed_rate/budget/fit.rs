@@ -6,8 +6,8 @@
 const TURN_ERROR: f64 = 0.1;
 const PAYLOAD_ERROR: f64 = 0.06;
 /// Variance of a count of answers as a part of it, where no other network sends and where others do.
-pub(super) const COUNT_VARIANCE: f64 = 0.3;
-pub(super) const COUNT_VARIANCE_AMONG_OTHERS: f64 = 0.8;
+const COUNT_VARIANCE: f64 = 0.3;
+const COUNT_VARIANCE_AMONG_OTHERS: f64 = 0.8;
 /// Deviations count linearly from so many standard deviations on: queues that fill or drain.
 const LINEAR_FROM: f64 = 2.0;
 /// Least part of the slot that payload leaves. Below, the logarithm goes on as a straight line.
@@ -80,12 +80,24 @@ impl Row {
         }
     }
 
-    /// The same slot, if the count varies by so much.
-    pub(super) fn with_count_variance(self, count_variance: f64) -> Self {
-        Self {
-            count_variance,
-            ..self
-        }
+    /// The same slot, if other networks send.
+    pub(super) fn among_others(mut self) -> Self {
+        self.count_variance = COUNT_VARIANCE_AMONG_OTHERS;
+        self
+    }
+
+    /// The same slot, if others take a share of the time, like a station that is sent one bit in a second: its airtime is that share.
+    pub(super) fn with_share(mut self) -> Self {
+        self.bits.push(1.0);
+        self
+    }
+
+    pub(super) fn turns_per_s(&self) -> f64 {
+        self.turns_ln.exp()
+    }
+
+    pub(super) const fn weight(&self) -> f64 {
+        self.weight
     }
 
     /// The deviation of the slot, and the part of it that payload leaves.
