@@ -137,6 +137,13 @@ impl<'s> Network<'s> {
         member
     }
 
+    /// The access points at which a client may be: its own first, then those to which it roams. An access point that it
+    /// also names among these comes twice.
+    pub(super) fn access_points_of(&self, member: usize) -> impl Iterator<Item = usize> {
+        let roams_to = self.members[member].roams_to.iter().copied();
+        core::iter::once(self.root(member)).chain(roams_to)
+    }
+
     /// Finds the access point and the channels of every node.
     fn associate(&mut self) -> Result<(), KeyError> {
         for idx in 0..self.members.len() {

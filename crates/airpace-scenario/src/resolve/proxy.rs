@@ -42,8 +42,7 @@ fn mediums(network: &Network<'_>, place: usize, stations: &[usize]) -> Vec<Optio
     }
     let mut mediums = Vec::new();
     for &station in stations {
-        let own = core::iter::once(network.root(station));
-        for access_point in own.chain(members[station].roams_to.iter().copied()) {
+        for access_point in network.access_points_of(station) {
             if !mediums.contains(&Some(access_point)) {
                 mediums.push(Some(access_point));
             }
@@ -85,10 +84,7 @@ fn stations_of(
                  \"observed\" or \"radio\"",
             );
         }
-        stations.retain(|&station| {
-            let roams_to = &network.members[station].roams_to;
-            roams_to.contains(&medium) || network.root(station) == medium
-        });
+        stations.retain(|&station| network.access_points_of(station).any(|own| own == medium));
     }
     if stations.is_empty() {
         return refuse(
@@ -259,21 +255,24 @@ fn stations(network: &Network<'_>, place: usize) -> Vec<usize> {
         }
         network.members[station].roams_to.contains(&place)
     };
+    let reached: Vec<bool> = (0..network.members.len())
+        .map(|member| {
+            let is_access_point = network.members[member].kind == NodeKind::Ap;
+            is_access_point && network.connected_by_wire(place, member)
+        })
+        .collect();
     let is_behind = |station: usize| {
-        let roams_to = network.members[station].roams_to.iter().copied();
-        core::iter::once(network.root(station))
-            .chain(roams_to)
-            .any(|access_point| network.connected_by_wire(place, access_point))
+        let mut access_points = network.access_points_of(station);
+        access_points.any(|access_point| reached[access_point])
     };
-    let is_paced = |&idx: &usize| {
-        let is_station = network.members[idx].kind == NodeKind::Station;
-        is_station
-            && if serves_clients {
-                is_below(idx)
-            } else {
-                is_behind(idx)
-            }
+    let is_served = |station: usize| {
+        if serves_clients {
+            is_below(station)
+        } else {
+            is_behind(station)
+        }
     };
+    let is_paced = |&idx: &usize| network.members[idx].kind == NodeKind::Station && is_served(idx);
     (0..network.members.len()).filter(is_paced).collect()
 }
 

@@ -40,15 +40,15 @@ const AMONG_OTHERS: Expected = Expected {
     ln: -6.2,
     spread: 0.8,
 };
-/// The logarithm of the share of the time that they take besides: 0.3, and from 0.07 on within two standard deviations. Without it,
+/// The logarithm of the share of the time that other networks take besides: 0.3, and 0.07 at two standard deviations below. Without it,
 /// airtimes were too long beside networks that send for a part of the time: a client at MCS 4 beside one at MCS 9 and another network
 /// with 60 Mbit/s had 0.72 of what agents give, with it 0.85 (simulated, six seeds).
 const SHARE_OF_OTHERS: Expected = Expected {
     ln: -1.2,
     spread: 0.7,
 };
-/// Fewest stations among which it counts: of one alone, airtime is not divided, and where no other network sends, a share explains what
-/// is due to queues (packets to one at MCS 1 waited for 30 ms instead of 20, simulated).
+/// Fewest stations for which a share is fitted. With a single station there is no airtime to divide, and on a channel without other
+/// networks a share would explain what is due to queues: packets to a station at MCS 1 waited for 30 ms instead of 20 (simulated).
 const SHARED_BY: usize = 2;
 /// A turn that takes longer leaves less of the time to payload: the ratio of payload to what it leaves falls with this power of it. The
 /// law has 0.75 of the time alone and 0.42 beside a network that always sends, with turns of 4.5 ms (simulated, two stations).
@@ -375,7 +375,7 @@ impl TimeBudget {
 }
 
 impl TimeBudget {
-    /// What the slots tell, with or without other networks, whichever explains them best if there may be any.
+    /// What the slots tell, with or without other networks, whichever explains them better, if there may be any.
     fn explain(
         &mut self,
         rows: Vec<Row>,

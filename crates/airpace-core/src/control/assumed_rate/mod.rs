@@ -189,6 +189,7 @@ impl AssumeRates {
         for idx in 0..self.reports.len() {
             let (station, sample) = (self.reports[idx].station, Sample::read(&self.reports[idx]));
             let assumed = self.assumed(station);
+            // Only what a box observes may mistake beacons for rounds; agents beside other networks have rounds as long.
             if let Some(sample) = sample
                 && assumed.observed.is_some()
                 && assumed.doze.take(now, &sample)
