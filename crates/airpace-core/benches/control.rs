@@ -1,7 +1,7 @@
 //! One step of a controller with 1,000 stations (the bar is 1 ms), and a division between slots.
 
 use airpace_core::control::{BacklogChange, Goal, Law, LawConfig};
-use airpace_core::report::{Answers, LevelSource, SenderView, SlotReport};
+use airpace_core::report::{Answers, LevelSource, OtherNetworks, SenderView, SlotReport};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -34,6 +34,7 @@ fn reports(slot: u64) -> Vec<SlotReport> {
             late: 0,
             wait: None,
             transit: None,
+            others: OtherNetworks::Unknown,
             airtime_bps: None,
             answers: Answers::Tell,
             upload_bps: None,

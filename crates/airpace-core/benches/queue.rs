@@ -6,7 +6,7 @@ use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
 use airpace_core::queue::{
     DualQueue, Fifo, FqCoDel, FqCoDelConfig, FqMac, FqMacConfig, L4sConfig, Limits, TidId,
 };
-use airpace_core::report::{Answers, LevelSource, SenderView, SlotReport};
+use airpace_core::report::{Answers, LevelSource, OtherNetworks, SenderView, SlotReport};
 use airpace_core::wire::ieee80211::{DataHeader, MacAddr};
 use airpace_core::wire::radiotap::{Ampdu, Channel, Flags, Radiotap};
 use airpace_core::wire::replay::ReplayWindow;
@@ -223,6 +223,7 @@ fn slot_report() -> SlotReport {
         late: 9,
         wait: None,
         transit: None,
+        others: OtherNetworks::Unknown,
         airtime_bps: None,
         answers: Answers::Tell,
         upload_bps: None,

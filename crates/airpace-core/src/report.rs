@@ -127,6 +127,18 @@ pub enum Answers {
     AtOnce,
 }
 
+/// Whether other networks send on the channel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OtherNetworks {
+    /// They may, or may not.
+    #[default]
+    Unknown,
+    /// None does.
+    Silent,
+    /// Their frames seem to stand among those of the access point. At the lowest PHY rates it seems so without them too.
+    Sending,
+}
+
 /// What one station received in one slot, and what its sender knows about that slot.
 ///
 /// A report with `frames == 0` is valid: the station is alive but received nothing.
@@ -170,6 +182,8 @@ pub struct SlotReport {
     /// frames show it, if the sensor saw it: what the frame takes on the air, and what is
     /// the same for all stations of an access point. It is not sent over the network.
     pub transit: Option<Duration>,
+    /// What the transits of the access point's stations show of other networks. It is not sent over the network.
+    pub others: OtherNetworks,
     /// IP bits per second of airtime, if the sensor saw how long frames take but could not tell the frames apart. It
     /// is not sent over the network.
     pub airtime_bps: Option<f64>,
@@ -253,6 +267,7 @@ impl SlotReport {
             late: 0,
             wait: None,
             transit: None,
+            others: OtherNetworks::Unknown,
             airtime_bps: None,
             answers: Answers::Tell,
             upload_bps: None,
@@ -304,6 +319,7 @@ impl SlotReport {
             (first, second) => first.or(second),
         };
         self.transit = later.transit.or(self.transit);
+        self.others = later.others;
         self.airtime_bps = later.airtime_bps.or(self.airtime_bps);
         self.answers = later.answers;
         self.upload_bps = later.upload_bps.or(self.upload_bps);

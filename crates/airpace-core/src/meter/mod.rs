@@ -36,7 +36,7 @@ mod sequence;
 mod tests;
 
 use crate::phy::AccessCategory;
-use crate::report::{Answers, LevelSource, SenderView, Sensor, SlotReport};
+use crate::report::{Answers, LevelSource, OtherNetworks, SenderView, Sensor, SlotReport};
 use crate::wire::ieee80211::DataHeader;
 use crate::wire::radiotap::Radiotap;
 use airpace_units::{BitRate, StationId, Time};
@@ -346,6 +346,7 @@ impl Meter {
             late: core::mem::take(&mut self.late),
             wait: self.delay.close(),
             transit: None,
+            others: OtherNetworks::Unknown,
             airtime_bps: None,
             answers: Answers::Tell,
             upload_bps: None,

@@ -21,7 +21,7 @@
 
 use super::cursor::Cursor;
 use crate::report::{
-    Answers, LevelSource, SenderView, Sensor, SlotReport, WaitSource, WaitingTime,
+    Answers, LevelSource, OtherNetworks, SenderView, Sensor, SlotReport, WaitSource, WaitingTime,
 };
 use airpace_units::{StationId, Time};
 use core::time::Duration;
@@ -206,6 +206,7 @@ pub fn decode(station: StationId, bytes: &[u8]) -> Result<SlotReport, ReportErro
         late: u32::from(fields.late),
         wait: fields.wait()?,
         transit: None,
+        others: OtherNetworks::Unknown,
         airtime_bps: None,
         answers: Answers::Tell,
         upload_bps: None,

@@ -245,7 +245,7 @@ impl Observer {
             .and_then(|address| self.radio.close_slot(now, address, id));
         let (bytes, airtime_bps, upload_bps) =
             (bursts.bytes, bursts.airtime_bps, bursts.upload_bps);
-        let answers = bursts.answers;
+        let (answers, others) = (bursts.answers, bursts.others);
         (observed.last_wait, observed.last_acknowledged) = (waiting.wait, bytes);
         if bursts.confidence >= USABLE
             && let Some(transit) = SegmentTransit::of(&bursts)
@@ -264,7 +264,7 @@ impl Observer {
             // larger of two noisy counts would be too large on average.
             report.bytes = report.bytes.max(bytes);
         }
-        report.upload_bps = upload_bps;
+        (report.upload_bps, report.others) = (upload_bps, others);
         report.airtime_bps = airtime_bps.filter(|_| report.frames == 0);
         // A radio tells frames apart, whatever the answers say.
         if report.sensor != Sensor::BlockAck {

@@ -14,7 +14,7 @@ use airpace_api::config::{
 use airpace_api::keys::PublicKey;
 use airpace_config::quantity::{Rate, Size};
 use airpace_core::pace::Account;
-use airpace_core::report::{Answers, LevelSource, SenderView, SlotReport};
+use airpace_core::report::{Answers, LevelSource, OtherNetworks, SenderView, SlotReport};
 use airpace_core::wire::report;
 use airpace_units::{BitRate, StationId, Time};
 
@@ -88,6 +88,7 @@ fn report_bytes(station: u32, slot: u64, level: u32, round_ms: f64) -> Vec<u8> {
         late: 0,
         wait: None,
         transit: None,
+        others: OtherNetworks::Unknown,
         airtime_bps: None,
         answers: Answers::Tell,
         upload_bps: None,

@@ -27,7 +27,7 @@ pub use messages::{Allocation, Decision, Report, Slot};
 
 use airpace_core::control::{ConfigError, Goal, Law, LawConfig, RateController, StreamConfig};
 use airpace_core::pace::PaceConfig;
-use airpace_core::report::{Answers, LevelSource, SenderView, Sensor, SlotReport};
+use airpace_core::report::{Answers, LevelSource, OtherNetworks, SenderView, Sensor, SlotReport};
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
 use airpace_edge::proxy::{Pacing, controller};
 use airpace_units::{StationId, Time};
@@ -234,6 +234,7 @@ fn read_report(report: &Report) -> Result<SlotReport, String> {
         late: report.late,
         wait: None,
         transit: None,
+        others: OtherNetworks::Unknown,
         airtime_bps: None,
         answers: Answers::Tell,
         upload_bps: None,

@@ -1,6 +1,6 @@
 //! How much of the time other networks use the channel.
 
-use super::MEMORY_FRAMES;
+use super::means::MEMORY_FRAMES;
 
 /// Weight of a slot in the share.
 pub(super) const GAIN: f64 = 0.1;

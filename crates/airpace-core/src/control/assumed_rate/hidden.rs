@@ -14,7 +14,7 @@ use super::sent::UNSEEN_SPREAD;
 use super::swing::{Guide, Guided, Swings};
 use super::witness::{Role, USUAL_BPS, Witness, cautious};
 use super::{AssumeRates, RANGE_BPS, UPLOAD_BYTES_PER_S};
-use crate::report::{Answers, SlotReport};
+use crate::report::{Answers, OtherNetworks, SlotReport};
 use crate::sensor::ack_burst::transit_of;
 use airpace_units::{StationId, Time};
 use core::time::Duration;
@@ -49,6 +49,8 @@ pub(super) struct Hidden {
     witness: Witness,
     /// Whether clients are asked if other networks send.
     asked: Asked,
+    /// Whether the times of frames show that no other network sends.
+    is_alone: bool,
     /// When stations last uploaded.
     uploaded: Option<Time>,
     /// What the stations with a role may be sent.
@@ -156,7 +158,8 @@ impl Hidden {
             let clients = sent.iter().filter(|of| of.is_client()).count();
             let round_s = clients as f64 * length.as_secs_f64() / turns;
             is_queued = self.asked.note_wait(wait_s, round_s);
-            if Asked::is_alone(TURN_S * turns / length.as_secs_f64()) {
+            let turns_show = Asked::is_alone(TURN_S * turns / length.as_secs_f64());
+            if turns_show || self.is_alone {
                 self.settle(now, true);
                 return;
             }
@@ -337,6 +340,10 @@ impl AssumeRates {
     fn note_clients(&mut self, now: Time, has_upload: bool) {
         let hidden = &mut self.hidden;
         hidden.clients.note(now, &self.reports);
+        hidden.is_alone = self
+            .reports
+            .iter()
+            .any(|report| report.others == OtherNetworks::Silent);
         hidden.witness.note(now, &self.reports, &hidden.clients);
         let is_recent = |at: &Time| now.saturating_since(*at) < UPLOADED_WITHIN;
         hidden.uploaded = hidden.uploaded.filter(is_recent);

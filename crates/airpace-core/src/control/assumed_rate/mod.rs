@@ -25,6 +25,7 @@ mod hidden;
 mod intercept;
 mod introduction;
 mod load;
+mod means;
 mod median;
 mod recent;
 mod remainder;
@@ -43,7 +44,7 @@ mod witness;
 
 use super::sample::Sample;
 use super::{AirEstimate, BacklogChange, Diagnostics, LawConfig, RateController};
-use crate::report::{Allocation, SlotReport};
+use crate::report::{Allocation, OtherNetworks, SlotReport};
 use airpace_units::{StationId, Time};
 use airtimes::UsedPart;
 use beside::{beside_known, drawn_to_known};
@@ -52,8 +53,9 @@ use doze::Doze;
 use foreign::Foreign;
 use hidden::Hidden;
 use intercept::{Line, intercept};
+use means::FrameMeans;
 use remainder::{Remainder, Told};
-use round::{Division, FrameMeans, Others, RoundPart, UnseenPart};
+use round::{Division, Others, RoundPart, UnseenPart};
 use steady::{Observed, Ratio, steady};
 use transits::Transits;
 use waits::Waits;
@@ -68,9 +70,6 @@ const SPARE_RISE: f64 = 1.25;
 /// Least share of the time that packets must take by the assumed rates for that. Less of it means
 /// that something else holds the packets back.
 const SPARE_LOAD: f64 = 0.5;
-/// A slot of this many frames weighs as much as all before it, where a box has observed them. The
-/// levels, rounds and transits of a few dozen frames scatter by a tenth.
-const MEMORY_FRAMES: f64 = 40.0;
 /// Weight of a slot in what transits have in common.
 const COMMON_GAIN: f64 = 0.2;
 /// Bytes per second from stations, acknowledgements left out, from which uploads take a share of the
@@ -227,6 +226,11 @@ impl AssumeRates {
             assumed.seen_at = Some(now);
             part.frame = means;
         }
+        let mut shown = self.reports.iter().map(|report| report.others);
+        let others_send = shown.clone().any(|others| others == OtherNetworks::Sending);
+        if shown.any(|others| others == OtherNetworks::Silent) {
+            self.foreign.observe(0.0, 0.0);
+        }
         let unseen = self.unseen(now);
         let has_upload = self.has_upload();
         let others = Others {
@@ -235,13 +239,21 @@ impl AssumeRates {
             upload_share: has_upload
                 .then(|| self.known_upload_share(&unseen))
                 .flatten(),
+            others_send,
             foreign_share: self.hidden.foreign_share().unwrap_or(self.foreign.share),
         };
         if self.remainder.is_unusual(now) {
             // Means over the last frames do not fit what the stations that nobody sees are sent now.
             return self.remaining(now, &parts, alone, &others);
         }
-        let mut division = round::divide(&parts, &others, self.overhead_s, self.common_s);
+        // What they take of the round is not the others'.
+        let mut besides = self.pausing(now);
+        besides.extend_from_slice(&unseen);
+        let beside = Others {
+            unseen: &besides,
+            ..others
+        };
+        let mut division = round::divide(&parts, &beside, self.overhead_s, self.common_s);
         self.keep_ratios(&parts, &mut division.packet_s);
         if let Some(share) = division.foreign_share {
             self.foreign.observe(share, frames_per_station(&parts));
@@ -265,7 +277,7 @@ impl AssumeRates {
             let before_s = *self.common_s.get_or_insert(common_s);
             self.common_s = Some(before_s + COMMON_GAIN * (common_s - before_s));
         }
-        self.assume(&parts, &unseen, &division);
+        self.assume(&parts, &besides, &division);
         self.remaining(now, &parts, alone, &others)
     }
 
@@ -402,28 +414,6 @@ fn as_fast_as_uplink(told_s: f64, upload_bps: Option<f64>) -> f64 {
 fn frames_per_station(parts: &[RoundPart]) -> f64 {
     let frames: f64 = parts.iter().map(|part| part.sample.frames).sum();
     frames / parts.len().max(1) as f64
-}
-
-impl FrameMeans {
-    /// The means with those of another slot.
-    fn with(self, part: &RoundPart) -> Self {
-        let frames = part.sample.frames;
-        let gain = frames / (frames + MEMORY_FRAMES);
-        let mix = |before: f64, new: f64| before + gain * (new - before);
-        let new = part.frame;
-        Self {
-            level: mix(self.level, new.level),
-            round_s: mix(self.round_s, new.round_s),
-            uplink_per_s: mix(self.uplink_per_s, new.uplink_per_s),
-            // The median over slots already.
-            transit: new.transit.or(self.transit),
-            repeats: mix(self.repeats, new.repeats),
-            wait_s: match (self.wait_s, new.wait_s) {
-                (Some(before), Some(new)) => Some(mix(before, new)),
-                (before, new) => before.or(new),
-            },
-        }
-    }
 }
 
 impl RateController for AssumeRates {

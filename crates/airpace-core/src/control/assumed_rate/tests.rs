@@ -648,3 +648,45 @@ fn airtimes_that_a_sensor_tells_are_taken_and_no_introduction_is_needed() {
     let mbps = law.assumed(StationId(1)).bps / 1e6;
     assert!((80.0..90.0).contains(&mbps), "{mbps}");
 }
+
+#[test]
+fn what_a_station_takes_whose_frames_are_not_answered_for_a_moment_is_not_the_others() {
+    // A client that need not answer before ten packets have come answers no frame of eight.
+    let stations = [(30.0, 390.0), (10.0, 87.8)];
+    let mut law = law();
+    let mut slots = (1..).map(|slot| Time::from_millis(100 * slot));
+    for at in slots.by_ref().take(20) {
+        law.on_slot(at, &observed(&stations, 0.0, 400e-6));
+    }
+    for at in slots.take(9) {
+        let mut reports = observed(&[(30.0, 390.0), (8.0, 87.8)], 0.0, 400e-6);
+        // A round takes 2.5 ms, and the slot 100.
+        let packets = 8 * 40;
+        reports[1].sender.sent_packets = packets;
+        reports[1].sender.sent_bytes = 1_500 * u64::from(packets);
+        (reports[1].frames, reports[1].packets, reports[1].mpdus) = (0, 0, 0);
+        (reports[1].span, reports[1].transit) = (None, None);
+        law.on_slot(at, &reports);
+        let mbps = law.assumed(StationId(0)).bps / 1e6;
+        assert!((350.0..430.0).contains(&mbps), "{mbps}");
+    }
+}
+
+#[test]
+fn a_little_time_of_other_networks_is_seen_where_transits_show_them() {
+    // They take 1 ms of each round, which is 4 ms long.
+    let mbps = |others| {
+        let stations = [(30.0, 390.0), (30.0, 390.0)];
+        let mut reports = observed(&stations, 0.0, 400e-6);
+        for report in &mut reports {
+            let (first, last) = report.span.unwrap();
+            report.span = Some((first, last + Duration::from_millis(99)));
+            report.others = others;
+        }
+        assumed_mbps_after(100, &reports)
+    };
+    let (unknown, sending) = (mbps(OtherNetworks::Unknown), mbps(OtherNetworks::Sending));
+    assert!((330.0..410.0).contains(&sending[0]), "{sending:?}");
+    assert!(unknown[0] < 290.0, "{unknown:?}");
+    assert_eq!(mbps(OtherNetworks::Silent), unknown);
+}

@@ -1,7 +1,7 @@
 //! How long a station's frames take, from slots of which some are several times too long.
 
+use super::means::Transit;
 use super::median::weighted_median;
-use super::round::Transit;
 use crate::sensor::ack_burst::TRANSIT_COMMON;
 use std::collections::VecDeque;
 

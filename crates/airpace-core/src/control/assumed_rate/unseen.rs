@@ -2,9 +2,10 @@
 
 use super::super::roster::packet_airtime_s;
 use super::super::sample::{DEFAULT_BYTES, Sample, Wait};
+use super::means::FrameMeans;
 use super::median::medians;
 use super::remainder::Told;
-use super::round::{self, FrameMeans, Others, RoundPart, UnseenPart};
+use super::round::{self, Others, RoundPart, UnseenPart};
 use super::waits::{self, IDLE_RISE, LONG_WAIT_S, WAITING_FALL, Waiting};
 use super::{AssumeRates, Assumed, RANGE_BPS};
 use airpace_units::{StationId, Time};
@@ -129,6 +130,34 @@ impl AssumeRates {
             });
         }
         unseen
+    }
+
+    /// What is sent to stations whose frames no sensor sees in this slot, but whose rates frames have told a moment ago: those that
+    /// a client need not answer any more, because they hold too few packets, or of rounds that take as long as the slot.
+    pub(super) fn pausing(&mut self, now: Time) -> Vec<UnseenPart> {
+        let mut pausing = Vec::new();
+        for idx in 0..self.reports.len() {
+            let station = self.reports[idx].station;
+            let Some(sample) = Sample::read(&self.reports[idx]).filter(Sample::is_unseen) else {
+                continue;
+            };
+            if self.remembered(station, now).is_none() {
+                continue;
+            }
+            let packet_bytes = sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
+            pausing.push(UnseenPart {
+                station,
+                may_dip: false,
+                is_uploader: is_uploader(&sample),
+                is_told: true,
+                weight: self.remainder.weight(station),
+                pps: sample.sent_pps.unwrap_or(0.0),
+                packet_s: packet_airtime_s(packet_bytes, self.assumed(station).bps),
+                bits: sample.packet_bits(),
+                uplink_per_s: sample.uplink_frames_per_s,
+            });
+        }
+        pausing
     }
 
     /// Airtime per packet to the stations whose frames no sensor sees, if the round tells it. `parts` are

@@ -1,7 +1,9 @@
 //! Every law against reports and configurations that make no sense.
 
 use crate::control::{AssumeRates, Goal, Law, LawConfig, RateController};
-use crate::report::{Answers, LevelSource, SenderView, Sensor, SlotReport, WaitingTime};
+use crate::report::{
+    Answers, LevelSource, OtherNetworks, SenderView, Sensor, SlotReport, WaitingTime,
+};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 use proptest::prelude::*;
@@ -72,6 +74,7 @@ fn report() -> impl Strategy<Value = SlotReport> {
                 late: counts.3,
                 wait: Some(WaitingTime::default()),
                 transit: seen.0,
+                others: OtherNetworks::Unknown,
                 airtime_bps: seen.1,
                 answers: seen.2,
                 upload_bps: None,

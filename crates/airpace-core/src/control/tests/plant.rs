@@ -6,7 +6,7 @@
 
 use crate::control::RateController;
 use crate::control::roster::packet_airtime_s;
-use crate::report::{Answers, LevelSource, SenderView, SlotReport};
+use crate::report::{Answers, LevelSource, OtherNetworks, SenderView, SlotReport};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 
@@ -241,6 +241,7 @@ impl Plant {
             late: 0,
             wait: None,
             transit: None,
+            others: OtherNetworks::Unknown,
             airtime_bps: None,
             answers: Answers::Tell,
             upload_bps: None,

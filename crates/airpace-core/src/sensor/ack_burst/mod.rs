@@ -11,6 +11,8 @@
 //! that is handed to the access point and of every packet that comes back, and closes the slot of each
 //! station.
 
+mod agreement;
+mod closed_slot;
 mod estimate;
 mod flow;
 mod handed_over;
@@ -23,7 +25,7 @@ mod transit;
 mod turns;
 mod uploads;
 
-use crate::report::{LevelSource, Sensor, SlotReport};
+use crate::report::{LevelSource, OtherNetworks, Sensor, SlotReport};
 use crate::wire::tcp::Timestamps;
 use crate::wire::transport::SackBlock;
 use airpace_units::{StationId, Time};
@@ -125,6 +127,8 @@ pub struct AckBurst {
     way: (Time, Duration),
     /// When it was last determined for how long other networks send between two frames of the cell, and that time, seconds.
     foreign_s: (Time, f64),
+    /// What transits show of other networks, and when that was determined.
+    others: (Time, OtherNetworks),
 }
 
 /// Time constant with which it is forgotten that other networks send, while the cell does not tell, seconds.
@@ -208,10 +212,11 @@ impl AckBurst {
         let contending = self.contending(now);
         self.determine_way(now);
         self.determine_foreign(now);
-        let foreign_s = self.foreign_s.1;
+        self.determine_others(now);
+        let (foreign_s, others) = (self.foreign_s.1, self.others.1);
         let slot = self
             .station(now, station)
-            .close_slot(now, contending.max(1), foreign_s);
+            .close_slot(now, contending.max(1), foreign_s, others);
         SlotReport {
             slot: slot.number,
             frames: slot.frames,
@@ -223,6 +228,7 @@ impl AckBurst {
             sensor: Sensor::AckBurst,
             confidence: slot.confidence,
             transit: slot.transit,
+            others,
             airtime_bps: slot.airtime_bps,
             answers: slot.answers,
             upload_bps: slot.upload_bps,
@@ -257,6 +263,14 @@ impl AckBurst {
         });
         let is_telling = foreign_s >= FOREIGN_LEAST_S;
         self.foreign_s = (now, if is_telling { foreign_s } else { 0.0 });
+    }
+
+    /// Determines what transits show of other networks, once for all slots that end at the same time.
+    fn determine_others(&mut self, now: Time) {
+        if self.others.0 != now {
+            let agreements = self.stations.values().map(StationBursts::agreements);
+            self.others = (now, agreement::others(agreements));
+        }
     }
 
     /// How many stations contend. The slots of many stations end at the same time, so they are

@@ -1,14 +1,16 @@
 //! The bursts of one station.
 
+use super::agreement::{Agreement, Agreements};
+use super::closed_slot::ClosedSlot;
 use super::estimate::{CellAir, Observed};
 use super::flow::{Arrived, Flow, TICK_S};
 use super::handed_over::HandedOver;
 use super::path::PathDelay;
 use super::quic::{ASKS_LEAST, Unanswered};
-use super::transit::{TRANSIT_COMMON, Transits, transit_of};
+use super::transit::{PEAK_LEAST, TRANSIT_COMMON, Transits, transit_of};
 use super::uploads::{SEGMENT_BYTES, Uploads};
 use super::{DownlinkPacket, UplinkAck, UplinkQuic};
-use crate::report::Answers;
+use crate::report::OtherNetworks;
 use crate::sensor::USABLE;
 use crate::sensor::burst_gap::BurstGap;
 use crate::sensor::connections::Connections;
@@ -36,22 +38,10 @@ const SLOWER_MOST: f64 = 1.1;
 /// answers is a guess, so that those of the own frame scatter, and only the densest peak tells.
 const HIDDEN_SLOTS: u64 = 20;
 const HIDDEN_PEAK_LEAST: f64 = 1.0;
-
-/// A slot as the sensor sees it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ClosedSlot {
-    pub(super) number: u64,
-    pub(super) length: Duration,
-    pub(super) frames: u32,
-    pub(super) packets: u32,
-    pub(super) bytes: u64,
-    pub(super) span: Option<(Time, Time)>,
-    pub(super) confidence: f64,
-    pub(super) transit: Option<Duration>,
-    pub(super) airtime_bps: Option<f64>,
-    pub(super) answers: Answers,
-    pub(super) upload_bps: Option<f64>,
-}
+/// The least density where other networks send. With a foreign frame in half of the transits, the densest peak is often one of
+/// transits that hold such a frame, but that of the own frame is nearly as dense: 0.6 to 1.0 of it beside networks with 20 or
+/// 60 Mbit/s (simulated).
+const OTHERS_PEAK_LEAST: f64 = 0.6;
 
 /// The burst that runs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -126,12 +116,16 @@ pub(super) struct StationBursts {
     packets_carried: f64,
     path: PathDelay,
     transits: Transits,
+    /// How many of them agree.
+    told: Agreement,
     /// What the last slots told that a segment takes, seconds; 0 until they have.
     segment_s: f64,
     /// What it told of frames per burst.
     frames_per_burst: f64,
     /// Those of bursts that answer packets of QUIC.
     hidden_transits: Transits,
+    /// How many of them agree.
+    guessed: Agreement,
     /// Whether the slot before told an airtime.
     tells_airtime: bool,
     uploads: Uploads,
@@ -156,9 +150,11 @@ impl StationBursts {
             packets_carried: 0.0,
             path: PathDelay::default(),
             transits: Transits::default(),
+            told: Agreement::default(),
+            guessed: Agreement::default(),
             segment_s: 0.0,
             frames_per_burst: 1.0,
-            hidden_transits: Transits::agreeing(HIDDEN_PEAK_LEAST, HIDDEN_SLOTS),
+            hidden_transits: Transits::over(HIDDEN_SLOTS),
             tells_airtime: false,
             uploads: Uploads::default(),
         }
@@ -391,6 +387,14 @@ impl StationBursts {
         self.burst.written_s = Some((first_s, advance_s + more_s));
     }
 
+    /// How many of its transits agree.
+    pub(super) const fn agreements(&self) -> Agreements {
+        Agreements {
+            told: self.told,
+            guessed: self.guessed,
+        }
+    }
+
     /// What a segment takes, seconds, if the slots tell `told_s`.
     ///
     /// Frames of other networks are in the times of short frames, which then seem slow; a slower station is sent less, and
@@ -408,6 +412,7 @@ impl StationBursts {
         now: Time,
         contending: usize,
         foreign_s: f64,
+        others: OtherNetworks,
     ) -> ClosedSlot {
         let length = now.saturating_since(self.slot_start);
         let mut observed = core::mem::take(&mut self.observed);
@@ -422,6 +427,18 @@ impl StationBursts {
             .recent
             .estimate(contending, self.gap.clarity(), foreign_s);
         self.frames_per_burst = estimate.frames_per_burst;
+        let is_among_others = others != OtherNetworks::Silent && self.guessed.is_among_others();
+        let hidden_least = if is_among_others {
+            OTHERS_PEAK_LEAST
+        } else {
+            HIDDEN_PEAK_LEAST
+        };
+        let is_hidden = self.recent.is_hidden();
+        let hidden = self.hidden_transits.close(hidden_least);
+        self.guessed
+            .observe(hidden.and_then(|of| of.agreement).filter(|_| is_hidden));
+        let hidden_s = hidden.map(|of| of.per_segment_s);
+        let mut agreement = None;
         let mut closed = ClosedSlot {
             number: self.slot,
             length,
@@ -435,7 +452,6 @@ impl StationBursts {
             answers: self.recent.answers(),
             upload_bps: self.uploads.close(),
         };
-        let hidden_s = self.hidden_transits.close_per_segment_s();
         if estimate.confidence > 0.0 && observed.bursts > 0.0 {
             let frames = observed.bursts * estimate.frames_per_burst + self.frames_carried;
             let packets =
@@ -454,16 +470,14 @@ impl StationBursts {
             closed.confidence = estimate.confidence;
             let level = f64::from(closed.packets) / f64::from(closed.frames.max(1));
             let segments = level / self.recent.packets_per_segment();
-            let told_s = self.transits.close_per_segment_s();
-            let told_s = told_s.map(|told_s| self.believed_s(told_s, foreign_s));
+            let told = self.transits.close(PEAK_LEAST);
+            agreement = told.and_then(|of| of.agreement).filter(|_| !is_hidden);
+            let told_s = told.map(|of| self.believed_s(of.per_segment_s, foreign_s));
             self.segment_s = told_s.unwrap_or(self.segment_s);
-            let segment_s = if self.recent.is_hidden() {
-                hidden_s
-            } else {
-                told_s
-            };
+            let segment_s = if is_hidden { hidden_s } else { told_s };
             closed.transit = segment_s.and_then(|of| transit_of(of, segments));
         }
+        self.told.observe(agreement);
         let was_told = self.tells_airtime;
         let airtime_bps = hidden_s.and_then(|of| self.recent.airtime_bps(of, was_told));
         self.tells_airtime = airtime_bps.is_some();

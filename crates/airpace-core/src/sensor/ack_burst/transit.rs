@@ -29,11 +29,18 @@ const HALF_WIDTH: usize = 5;
 /// both, and the transit is that short however long the frame was.
 const TELLING_S: f64 = 150e-6;
 /// Least density of the transits that many bursts agree about, relative to the greatest.
-const PEAK_LEAST: f64 = 0.6;
+pub(super) const PEAK_LEAST: f64 = 0.6;
 /// The same near the station's usual time. Where each of three stations answers after two frames or three in most
 /// cases, the peak of the own frame falls below [`PEAK_LEAST`] for a second or two. On the emulated access point
 /// 10 % of the slots then told a time that was wrong by more than a third; with this, 1.5 %.
 const USUAL_PEAK_LEAST: f64 = 0.35;
+/// A transit agrees with the densest peak if it differs by less than this from what its frame takes by it, seconds, and this part of
+/// what the payload takes: back-off before the frame and before its answer is uniform over 0 to 135 µs each, so their sum is
+/// within 135 µs of its mean.
+const AGREES_S: f64 = 200e-6;
+const AGREES_PART: f64 = 0.05;
+/// Fewest transits of which it is told how many agree.
+const FEWEST_AGREE: usize = 30;
 /// A peak within so many bins of the usual time is near it: 0.2 on the logarithmic scale.
 const USUAL_WIDTH: usize = 5;
 /// The usual time is the median over so many slots: five seconds at 100 ms, of which a swing takes less than half.
@@ -73,11 +80,18 @@ impl SegmentTransit {
     }
 }
 
+/// What the transits of the last slots tell.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Told {
+    /// Time per segment beyond [`TRANSIT_COMMON`], seconds.
+    pub(super) per_segment_s: f64,
+    /// Share of the transits that agree with the densest peak, 0 to 1; `None` if there are too few.
+    pub(super) agreement: Option<f64>,
+}
+
 /// The transits of the last slots.
 #[derive(Clone, Debug)]
 pub(super) struct Transits {
-    /// Least density of what many bursts agree about, relative to the greatest.
-    peak_least: f64,
     /// Slots that are remembered.
     remembered_slots: u64,
     bursts: VecDeque<BurstTransit>,
@@ -96,22 +110,21 @@ struct BurstTransit {
     /// Time beyond [`TRANSIT_COMMON`] per segment, seconds. Transits of whole frames cannot be
     /// compared: the sizes of the frames to one station vary by 60 % (standard deviation over mean).
     per_segment_s: f64,
+    segments: u32,
     /// Between 0 and 1.
     weight: f64,
 }
 
 impl Default for Transits {
     fn default() -> Self {
-        Self::agreeing(PEAK_LEAST, REMEMBERED_SLOTS)
+        Self::over(REMEMBERED_SLOTS)
     }
 }
 
 impl Transits {
-    /// No transits yet. The bursts of the last `remembered_slots` slots count, and many agree about a time if its
-    /// density is at least `peak_least`, relative to the greatest.
-    pub(super) const fn agreeing(peak_least: f64, remembered_slots: u64) -> Self {
+    /// No transits yet. The bursts of the last `remembered_slots` slots count.
+    pub(super) const fn over(remembered_slots: u64) -> Self {
         Self {
-            peak_least,
             remembered_slots,
             bursts: VecDeque::new(),
             slot: 0,
@@ -130,14 +143,15 @@ impl Transits {
             self.bursts.push_back(BurstTransit {
                 slot: self.slot,
                 per_segment_s,
+                segments,
                 weight: (beyond_s / TELLING_S).min(1.0),
             });
         }
     }
 
-    /// Ends the slot: the time per segment beyond [`TRANSIT_COMMON`], seconds, unless too few
-    /// transits were seen.
-    pub(super) fn close_per_segment_s(&mut self) -> Option<f64> {
+    /// Ends the slot: what the transits tell, unless too few were seen. Many agree about a time if its density is at least
+    /// `peak_least`, relative to the greatest.
+    pub(super) fn close(&mut self, peak_least: f64) -> Option<Told> {
         self.slot += 1;
         self.in_slot = 0;
         let oldest = self.slot.saturating_sub(self.remembered_slots);
@@ -147,7 +161,28 @@ impl Transits {
         if self.bursts.len() < FEWEST {
             return None;
         }
-        Some(self.agreed_s())
+        let density = self.density();
+        let densest_s = self.mean_at(Self::lowest_peak(&density, 1.0, None));
+        let can_agree = self.bursts.len() >= FEWEST_AGREE;
+        Some(Told {
+            per_segment_s: self.agreed_s(&density, peak_least),
+            agreement: can_agree.then(|| self.share_that_agrees(densest_s)),
+        })
+    }
+
+    /// The share of the transits that agree with a time per segment of `agreed_s`. Frames of other networks stand in many of those
+    /// that do not.
+    fn share_that_agrees(&self, agreed_s: f64) -> f64 {
+        let (mut agree, mut all) = (0.0, 0.0);
+        for burst in &self.bursts {
+            let segments = f64::from(burst.segments);
+            let late_s = (burst.per_segment_s - agreed_s) * segments;
+            all += burst.weight;
+            if late_s.abs() < AGREES_S + AGREES_PART * agreed_s * segments {
+                agree += burst.weight;
+            }
+        }
+        if all > 0.0 { agree / all } else { 0.0 }
     }
 
     /// The lowest time per segment about which many bursts agree, or fewer if it is the usual one.
@@ -157,10 +192,9 @@ impl Transits {
     /// twice the time or more; bursts that answer several frames, and answers that were late for other
     /// reasons, tell anything below it. How many there are of each depends on the order in which the
     /// stations answer, so that quantiles are wrong by up to a third for seconds.
-    fn agreed_s(&mut self) -> f64 {
-        let density = self.density();
+    fn agreed_s(&mut self, density: &[f64], peak_least: f64) -> f64 {
         let usual_s = self.usual_s();
-        let told_s = self.mean_at(self.lowest_peak(&density, None));
+        let told_s = self.mean_at(Self::lowest_peak(density, peak_least, None));
         if self.told_s.len() == USUAL_SLOTS {
             self.told_s.pop_front();
         }
@@ -168,7 +202,7 @@ impl Transits {
         match usual_s {
             Some(usual_s) => {
                 let usual = bin_of(usual_s) + HALF_WIDTH;
-                self.mean_at(self.lowest_peak(&density, Some(usual)))
+                self.mean_at(Self::lowest_peak(density, peak_least, Some(usual)))
             }
             None => told_s,
         }
@@ -199,16 +233,16 @@ impl Transits {
         density
     }
 
-    /// The lowest bin with a peak that is high enough. Near the bin `usual`, a lower peak is enough.
-    fn lowest_peak(&self, density: &[f64], usual: Option<usize>) -> usize {
+    /// The lowest bin with a peak of at least `peak_least`, relative to the highest. Near the bin `usual`, a lower peak is enough.
+    fn lowest_peak(density: &[f64], peak_least: f64, usual: Option<usize>) -> usize {
         let densest = density.iter().copied().fold(0.0, f64::max);
         let is_peak = |&at: &usize| {
             let around = at.saturating_sub(HALF_WIDTH)..(at + HALF_WIDTH + 1).min(density.len());
             let is_usual = usual.is_some_and(|usual| usual.abs_diff(at) <= USUAL_WIDTH);
             let least = if is_usual {
-                self.peak_least.min(USUAL_PEAK_LEAST)
+                peak_least.min(USUAL_PEAK_LEAST)
             } else {
-                self.peak_least
+                peak_least
             };
             density[at] >= least * densest
                 && density[around].iter().all(|&other| other <= density[at])
@@ -246,7 +280,7 @@ mod tests {
     use super::*;
 
     fn close(transits: &mut Transits, segments: f64) -> Option<Duration> {
-        transit_of(transits.close_per_segment_s()?, segments)
+        transit_of(transits.close(PEAK_LEAST)?.per_segment_s, segments)
     }
 
     fn us(us: u64) -> Duration {
@@ -380,6 +414,39 @@ mod tests {
             AROUND_US + PACKET_US * 30 + 100,
             0.1,
         );
+    }
+
+    #[test]
+    fn transits_agree_unless_frames_of_other_networks_stand_in_them() {
+        let share = |foreign: u64| {
+            let mut transits = Transits::default();
+            for n in 0..60_u64 {
+                let segments = 20 + n % 20;
+                let noise_us = (n * 37) % 200;
+                let foreign_us = if n % 4 < foreign {
+                    400 + 300 * (n % 7)
+                } else {
+                    0
+                };
+                let transit_us = AROUND_US + PACKET_US * segments + noise_us + foreign_us;
+                transits.add(us(transit_us), u32::try_from(segments).unwrap());
+            }
+            transits.close(PEAK_LEAST).unwrap().agreement.unwrap()
+        };
+        assert!(share(0) > 0.95, "{}", share(0));
+        let shares = [share(0), share(1), share(2)];
+        assert!(shares.is_sorted_by(|more, less| more > less), "{shares:?}");
+    }
+
+    #[test]
+    fn few_transits_do_not_tell_how_many_agree() {
+        let mut transits = Transits::default();
+        for _ in 1..FEWEST_AGREE {
+            transits.add(us(1_310), 10);
+        }
+        assert_eq!(transits.close(PEAK_LEAST).unwrap().agreement, None);
+        transits.add(us(1_310), 10);
+        assert_eq!(transits.close(PEAK_LEAST).unwrap().agreement, Some(1.0));
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub(super) struct Uploads {
 impl Default for Uploads {
     fn default() -> Self {
         Self {
-            times: Transits::agreeing(PEAK_LEAST, REMEMBERED_SLOTS),
+            times: Transits::over(REMEMBERED_SLOTS),
             segment_s: None,
         }
     }
@@ -69,7 +69,7 @@ impl Uploads {
 
     /// Ends the slot: the PHY rate of the frames, bit/s, if enough were seen.
     pub(super) fn close(&mut self) -> Option<f64> {
-        self.segment_s = self.times.close_per_segment_s();
+        self.segment_s = self.times.close(PEAK_LEAST).map(|told| told.per_segment_s);
         Some(8.0 * SEGMENT_AIR_BYTES / self.segment_s?)
     }
 }
