@@ -34,6 +34,21 @@ const UNITS_PER_BIT: f64 = 1024.0;
 const UNITS_PER_BYTE: u64 = 8 * 1024;
 const NANOS: u128 = 1_000_000_000;
 
+/// Quotient, at most the largest that fits, and remainder.
+const fn divide(owed: u128, per_second: u64) -> (u64, u64) {
+    // The cost of a packet fits 64 bits at all rates but the highest, and dividing those takes a
+    // small part of the time.
+    if owed <= u64::MAX as u128 {
+        let owed = owed as u64;
+        return (owed / per_second, owed % per_second);
+    }
+    let (per_second, most) = (per_second as u128, u64::MAX as u128);
+    let quotient = owed / per_second;
+    let quotient = if quotient > most { most } else { quotient };
+    // Both fit: a remainder is below its divisor.
+    (quotient as u64, (owed % per_second) as u64)
+}
+
 /// Parameters of a [`Pacer`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PaceConfig {
@@ -74,6 +89,9 @@ struct Tariff {
     counts_permitted: bool,
     /// Nanoseconds between packets of the controller's size, at least one.
     interval_ns: u64,
+    /// How long before it is paid for a packet may leave. One packet may always leave at the time
+    /// when the others are paid for, so a burst of n packets is n − 1 intervals long.
+    burst_ns: u64,
 }
 
 impl Tariff {
@@ -99,11 +117,14 @@ impl Tariff {
         let nominal_bytes = nominal_bytes + permitted_bytes;
         let nominal = nominal_bytes * UNITS_PER_BYTE as f64 + per_packet as f64;
         let per_second = (nominal * rate).round() as u64;
-        let interval_ns = (1e9 / rate).round() as u64;
+        let interval_ns = ((1e9 / rate).round() as u64).max(1);
+        let burst_packets = u64::from(config.burst_packets.saturating_sub(1));
+        let burst_ns = u64::try_from(config.burst.as_nanos()).unwrap_or(u64::MAX);
         (per_second > 0).then_some(Self {
             per_packet,
             per_second,
-            interval_ns: interval_ns.max(1),
+            interval_ns,
+            burst_ns: burst_ns.max(burst_packets.saturating_mul(interval_ns)),
             counts_permitted: permitted_bytes > 0.0,
         })
     }
@@ -219,8 +240,9 @@ impl Pacer {
 
     /// Whether the pacer releases everything at once.
     #[must_use]
-    pub fn is_unshaped(&self) -> bool {
-        self.mode == Mode::Unshaped
+    #[inline]
+    pub const fn is_unshaped(&self) -> bool {
+        matches!(self.mode, Mode::Unshaped)
     }
 
     /// Whether a packet, of any size, may be released now.
@@ -232,14 +254,13 @@ impl Pacer {
     /// When the next packet may be released. The time lies in the past if it may leave at once;
     /// `None` if it must wait for another grant.
     #[must_use]
+    #[inline]
     pub fn next_release(&self) -> Option<Time> {
-        match self.mode {
+        match &self.mode {
             Mode::Unshaped => Some(Time::ZERO),
             Mode::Stopped => None,
             Mode::Paced(tariff) => Some(Time::from_nanos(
-                self.paid_up()
-                    .as_nanos()
-                    .saturating_sub(self.burst_ns(tariff)),
+                self.paid_up().as_nanos().saturating_sub(tariff.burst_ns),
             )),
         }
     }
@@ -265,6 +286,7 @@ impl Pacer {
     }
 
     /// Charges a packet of `bytes` that leaves now and permits the station to send `permitted_bytes`.
+    #[inline]
     pub fn charge_permitting(&mut self, now: Time, bytes: u32, permitted_bytes: u32) {
         let Mode::Paced(tariff) = self.mode else {
             return;
@@ -277,15 +299,13 @@ impl Pacer {
         }
         // At most 2^65 · 2^30 + 2^64, below 2^128.
         let owed = tariff.cost(bytes, permitted_bytes) * NANOS + u128::from(self.remainder);
-        let per_second = u128::from(tariff.per_second);
         if permitted_bytes > 0 && tariff.counts_permitted {
-            let ns = u128::from(u64::from(permitted_bytes) * UNITS_PER_BYTE) * NANOS / per_second;
-            self.permitted_ns = u64::try_from(ns).unwrap_or(u64::MAX);
+            let permitted = u128::from(u64::from(permitted_bytes) * UNITS_PER_BYTE) * NANOS;
+            (self.permitted_ns, _) = divide(permitted, tariff.per_second);
         }
-        let ns = u64::try_from(owed / per_second).unwrap_or(u64::MAX);
-        self.paid_at = self.paid_at.saturating_add(Duration::from_nanos(ns));
-        // The remainder is below `per_second`, which fits 64 bits.
-        self.remainder = (owed % per_second) as u64;
+        let (ns, remainder) = divide(owed, tariff.per_second);
+        self.paid_at = Time::from_nanos(self.paid_at.as_nanos().saturating_add(ns));
+        self.remainder = remainder;
     }
 
     /// Releases a packet of `bytes` if it may leave now. Returns whether it may.
@@ -298,17 +318,10 @@ impl Pacer {
     }
 
     /// The first whole nanosecond at which everything is paid for.
+    #[inline]
     fn paid_up(&self) -> Time {
-        self.paid_at
-            .saturating_add(Duration::from_nanos(u64::from(self.remainder > 0)))
-    }
-
-    /// How long before it is paid for a packet may leave. One packet may always leave at the time
-    /// when the others are paid for, so a burst of n packets is n − 1 intervals long.
-    fn burst_ns(&self, tariff: Tariff) -> u64 {
-        let packets = u64::from(self.config.burst_packets.saturating_sub(1));
-        let burst = u64::try_from(self.config.burst.as_nanos()).unwrap_or(u64::MAX);
-        burst.max(packets.saturating_mul(tariff.interval_ns))
+        let fraction = u64::from(self.remainder > 0);
+        Time::from_nanos(self.paid_at.as_nanos().saturating_add(fraction))
     }
 
     /// Converts the debt from the old rate to the new one: it stays the same number of packets and

@@ -210,7 +210,7 @@ proptest! {
                 released.push((now, tariff.cost(bytes, 0)));
             }
         }
-        let allowed_burst = u128::from(pacer.burst_ns(tariff)) * u128::from(tariff.per_second);
+        let allowed_burst = u128::from(tariff.burst_ns) * u128::from(tariff.per_second);
         for (i, &(from, _)) in released.iter().enumerate() {
             // The packet that ends a burst is released unpaid.
             let mut before = 0u128;

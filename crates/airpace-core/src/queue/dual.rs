@@ -173,6 +173,7 @@ impl<P: Packet> DualQueue<P> {
     /// Whether the next packet of the classic queue is of a flow that was idle before and has not
     /// used up its quantum, and nothing waits in the low-latency queue.
     #[must_use]
+    #[inline]
     pub fn is_sparse_next(&self) -> bool {
         self.low_latency_len() == 0 && self.classic.is_sparse_next()
     }

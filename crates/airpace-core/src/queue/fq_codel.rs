@@ -309,7 +309,12 @@ impl<P: Packet> FqCoDel<P> {
 
     /// Whether the next packet is of a flow that was idle before and has not used up its quantum.
     #[must_use]
+    #[inline]
     pub fn is_sparse_next(&self) -> bool {
+        self.len > 0 && self.has_sparse()
+    }
+
+    fn has_sparse(&self) -> bool {
         self.lists
             .new_queues(&self.turns)
             .any(|index| self.flows[index as usize].list.len() > 0)

@@ -66,10 +66,18 @@ impl<P: Packet> Proxy<P> {
 
     /// Lets the law divide the air again if bursts have come or gone and the last division is long
     /// enough ago. Returns whether rates have changed.
+    #[inline]
     pub(super) fn divide_again(&mut self, now: Time) -> bool {
-        if self.bursts.noted.is_empty() || now < self.bursts.soonest {
-            return false;
-        }
+        self.divides_again(now) && self.divide(now)
+    }
+
+    /// Whether there is something to tell the law, and it may divide again.
+    #[inline]
+    pub(super) fn divides_again(&self, now: Time) -> bool {
+        !self.bursts.noted.is_empty() && now >= self.bursts.soonest
+    }
+
+    fn divide(&mut self, now: Time) -> bool {
         self.bursts.soonest = now.saturating_add(self.bursts.gap);
         self.bursts.changes.clear();
         for station in self.bursts.noted.drain(..) {

@@ -318,16 +318,14 @@ impl<P: Packet> Proxy<P> {
         if self.turns.is_ready() {
             return Some(Time::ZERO);
         }
-        let deadlines = [
-            self.release(),
-            self.bursts.deadline(),
-            Some(self.next_decision),
-        ];
-        deadlines.into_iter().flatten().min()
+        let earliest = |due: Time, other: Option<Time>| other.map_or(due, |other| other.min(due));
+        let due = earliest(self.next_decision, self.bursts.deadline());
+        Some(earliest(due, self.release()))
     }
 
     /// Ends a slot whose reports did not all come in time, and looks for stations whose reports are
     /// missing.
+    #[inline]
     pub fn handle_timeout(&mut self, now: Time) {
         if now >= self.next_decision {
             self.decide(now);

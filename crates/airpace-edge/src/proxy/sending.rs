@@ -9,7 +9,16 @@ use airpace_units::Time;
 
 impl<P: Packet> Proxy<P> {
     /// The next packet that may leave now.
+    #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Output<P>> {
+        // Callers poll until there is nothing, and mostly there is one packet at a time.
+        if self.turns.is_quiet(now) && !self.divides_again(now) {
+            return None;
+        }
+        self.poll_in_turn(now)
+    }
+
+    fn poll_in_turn(&mut self, now: Time) -> Option<Output<P>> {
         loop {
             if let Some(output) = self.poll_at_these_rates(now) {
                 return Some(output);

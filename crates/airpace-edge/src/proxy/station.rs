@@ -226,6 +226,7 @@ impl<P: Packet> PacedStation<P> {
     }
 
     /// When the next packet may leave; `None` if not before another grant.
+    #[inline]
     pub(super) fn next_release(&self) -> Option<Time> {
         if self.dry_run {
             return Some(Time::ZERO);
@@ -350,11 +351,12 @@ impl<P: Packet> PacedStation<P> {
         let permitted_bytes = self.permitted.charge(acknowledged_bytes);
         // In a dry run the packets that would wait are gone: the pacer's debt stands for them, and
         // a queue would have dropped what waits for longer than this.
-        let owes_much = self
-            .pacer
-            .next_release()
-            .is_some_and(|release| release > due.saturating_add(MOST_DRY_RUN_DEBT));
-        if !(self.dry_run && owes_much) {
+        let owes_much = || {
+            self.pacer
+                .next_release()
+                .is_some_and(|release| release > due.saturating_add(MOST_DRY_RUN_DEBT))
+        };
+        if !(self.dry_run && owes_much()) {
             self.pacer.charge_permitting(due, bytes, permitted_bytes);
         }
         self.slot.on_sent(bytes, sojourn);

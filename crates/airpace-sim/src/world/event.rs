@@ -76,7 +76,7 @@ impl Agenda {
     #[inline]
     pub(super) fn next(&mut self) -> Option<Time> {
         self.settle();
-        self.heap.peek().map(|Reverse(key)| Event::of(*key).at)
+        self.heap.peek().map(|Reverse(key)| Event::time_of(*key))
     }
 
     #[inline]
@@ -103,9 +103,14 @@ impl Event {
         u128::from(self.at.as_nanos()) << 64 | (self.class as u128) << 32 | u128::from(index)
     }
 
+    /// The time that a key has.
+    const fn time_of(key: u128) -> Time {
+        Time::from_nanos((key >> 64) as u64)
+    }
+
     fn of(key: u128) -> Self {
         // Each `as` keeps the bits that `key` put there.
-        let at = Time::from_nanos((key >> 64) as u64);
+        let at = Self::time_of(key);
         let class = CLASSES[(key >> 32) as u8 as usize];
         Self {
             at,

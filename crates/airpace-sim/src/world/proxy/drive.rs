@@ -213,6 +213,7 @@ impl World {
         self.set_proxy_alarm(index);
     }
 
+    #[inline]
     fn take_proxy_drops(&mut self, index: usize) {
         while let Some(dropped) = self.proxies[index].edge.poll_drop() {
             // Without a reason the station was away.
@@ -251,6 +252,7 @@ impl World {
         }
     }
 
+    #[inline]
     fn set_proxy_alarm(&mut self, index: usize) {
         let proxy = &mut self.proxies[index];
         // A deadline in the past means now.

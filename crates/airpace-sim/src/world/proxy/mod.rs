@@ -212,6 +212,7 @@ impl ProxyNode {
     }
 
     /// Puts the tunnel's header on a packet that leaves for a station.
+    #[inline]
     fn encapsulate(&mut self, now: Time, station: usize, parcel: &mut Parcel) {
         let header = self.config.edge.packet_overhead;
         let managed = &mut self.stations[station];
@@ -228,10 +229,13 @@ impl ProxyNode {
 
     /// When the proxy must be called next.
     fn deadline(&self) -> Option<Time> {
+        let mut due = self.edge.deadline();
         let observed = self.observing.as_ref().map(|observing| observing.slot_end);
         let delayed = self.delayed.iter().map(|(due, _)| *due);
-        let all = self.edge.deadline().into_iter().chain(observed);
-        all.chain(delayed).min()
+        for other in observed.into_iter().chain(delayed) {
+            due = Some(due.map_or(other, |due| due.min(other)));
+        }
+        due
     }
 
     /// Takes over the proxy's records and changes of mode.
