@@ -66,6 +66,14 @@ impl Time {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
+    /// The span from `earlier` to `self` in nanoseconds, zero if it is negative: without the
+    /// division that a [`Duration`] takes.
+    #[must_use]
+    #[inline]
+    pub const fn saturating_nanos_since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
     /// `self + span`, stopping at [`Time::MAX`].
     #[must_use]
     pub fn saturating_add(self, span: Duration) -> Self {

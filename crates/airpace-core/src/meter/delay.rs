@@ -7,7 +7,7 @@ use core::time::Duration;
 /// The smallest delay is taken over this many periods, so that drifting clocks (50 µs per second at
 /// worst) do not distort it for long.
 const PERIODS: usize = 6;
-const PERIOD: Duration = Duration::from_secs(10);
+const PERIOD_NS: u64 = 10_000_000_000;
 
 /// Sixteen bins per octave: the width of a bin is at most 1/16 of its value.
 const BINS_PER_OCTAVE_LOG2: u32 = 4;
@@ -54,6 +54,7 @@ impl DelayMeter {
     }
 
     /// Whether a queue has grown since the last slot.
+    #[inline]
     pub(super) fn has_grown(&self) -> bool {
         self.recent_us > (GROWTH * self.last_p95_us).max(GROWTH_LEAST_US)
     }
@@ -68,13 +69,10 @@ impl DelayMeter {
         Duration::from_micros(self.recent_us as u64)
     }
 
+    #[inline]
     pub(crate) fn on_sample(&mut self, at: Time, delay_ns: i64) {
-        if at.saturating_since(self.period_start) >= PERIOD {
-            self.period_start = at;
-            self.least.rotate_right(1);
-            self.least[0] = None;
-            let before = self.least.iter().flatten().min();
-            self.least_before = before.copied().unwrap_or(i64::MAX);
+        if at.saturating_nanos_since(self.period_start) >= PERIOD_NS {
+            self.begin_period(at);
         }
         let least = self.least[0].map_or(delay_ns, |least| least.min(delay_ns));
         self.least[0] = Some(least);
@@ -87,6 +85,15 @@ impl DelayMeter {
         self.samples = self.samples.saturating_add(1);
         self.sum_us = self.sum_us.saturating_add(u64::from(us));
         self.recent_us += RECENT_GAIN * (f64::from(us) - self.recent_us);
+    }
+
+    #[inline(never)]
+    fn begin_period(&mut self, at: Time) {
+        self.period_start = at;
+        self.least.rotate_right(1);
+        self.least[0] = None;
+        let before = self.least.iter().flatten().min();
+        self.least_before = before.copied().unwrap_or(i64::MAX);
     }
 
     /// Mean and quantiles since the last call, if there were samples.
@@ -122,6 +129,7 @@ impl DelayMeter {
 }
 
 /// The bin of a value: linear below sixteen, then sixteen bins per octave.
+#[inline]
 fn bin(us: u32) -> usize {
     let Some(octave) = us
         .checked_ilog2()

@@ -30,6 +30,7 @@
 pub mod classifier;
 mod delay;
 mod frames;
+mod open_frame;
 mod sequence;
 
 #[cfg(test)]
@@ -42,7 +43,8 @@ use crate::wire::radiotap::Radiotap;
 use airpace_units::{BitRate, StationId, Time};
 use core::time::Duration;
 pub(crate) use delay::DelayMeter;
-use frames::{Arrival, FrameMeter, Tally};
+use frames::{FrameMeter, Tally};
+use open_frame::Arrival;
 use sequence::{MacWindow, Place, TunnelWindow};
 
 /// Arrivals closer than this belong to one frame under [`Grouping::FixedGap`].
@@ -206,6 +208,7 @@ impl Meter {
     }
 
     /// Takes an MPDU to this station. The caller must leave out MPDUs to others and damaged ones.
+    #[inline]
     pub fn on_mpdu(&mut self, mpdu: &Mpdu) {
         let category = mpdu.tid.map(AccessCategory::of_user_priority);
         if category.is_some_and(AccessCategory::has_precedence) {
@@ -227,6 +230,7 @@ impl Meter {
     }
 
     /// Takes a message of the tunnel.
+    #[inline]
     pub fn on_packet(&mut self, received: &Received) {
         let place = self.tunnel_window.place(received.sequence);
         if place == Place::Duplicate {
@@ -271,6 +275,7 @@ impl Meter {
     /// that wait far longer. A sender that learns of it now keeps a queue from growing through the
     /// rest of the slot.
     #[must_use]
+    #[inline]
     pub fn has_news(&self) -> bool {
         self.mac.rate_has_changed() || self.tunnel.rate_has_changed() || self.delay.has_grown()
     }

@@ -17,6 +17,7 @@ const MAC_MODULUS: u16 = 4096;
 pub(super) const LONGEST_FRAME: u16 = 1024;
 
 /// Distance between two sequence numbers of the MAC, whichever is the later one: 0 to 2048.
+#[inline]
 pub(super) const fn mac_distance(a: u16, b: u16) -> u16 {
     let ahead = (b % MAC_MODULUS + MAC_MODULUS - a % MAC_MODULUS) % MAC_MODULUS;
     if ahead > MAC_MODULUS / 2 {
@@ -49,6 +50,7 @@ pub(super) struct MacWindow {
 
 impl MacWindow {
     /// Takes the next number. `retry` is whether the MPDU was sent before, if that is known.
+    #[inline]
     pub(super) fn place(&mut self, sequence: u16, retry: Option<bool>) -> Place {
         let sequence = sequence % MAC_MODULUS;
         let Some(latest) = self.latest else {
@@ -101,9 +103,21 @@ impl Default for TunnelWindow {
 }
 
 impl TunnelWindow {
+    #[inline]
     pub(super) fn place(&mut self, counter: u64) -> Place {
         // The largest counter has no successor. A tunnel ends long before it.
         let counter = counter.min(u64::MAX - 1);
+        // Nearly all are the next one, and no unsettled counter falls out of the window.
+        if counter == self.next && counter > 0 && counter < self.settled.saturating_add(REMEMBERED)
+        {
+            self.set(counter);
+            self.next = counter + 1;
+            return Place::Ahead(1);
+        }
+        self.place_any(counter)
+    }
+
+    fn place_any(&mut self, counter: u64) -> Place {
         if self.next == 0 || counter.saturating_sub(self.next) > RESTART {
             self.start_at(counter);
             return Place::Ahead(1);

@@ -50,6 +50,7 @@ impl AckHold {
     }
 
     /// Takes a message of the tunnel.
+    #[inline]
     pub(super) fn on_message(&mut self, arrival: Time, message: &Message) {
         // On the sender's clock, whose offset does not matter.
         let sent_ns = (arrival.as_nanos() as i64).wrapping_sub(message.delay_ns);
@@ -137,6 +138,7 @@ impl Backlog {
         };
     }
 
+    #[inline]
     fn on_sent(&mut self, sent_ns: i64, bytes: u32) {
         let elapsed_ns = sent_ns.wrapping_sub(self.sent_ns.unwrap_or(sent_ns));
         // Retransmissions by the MAC arrive late, after messages that were sent later.

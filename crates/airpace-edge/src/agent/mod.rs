@@ -319,6 +319,7 @@ impl<P: UplinkPacket> Agent<P> {
     }
 
     /// Takes an authentic message of the tunnel.
+    #[inline]
     pub fn on_message(&mut self, arrival: Time, message: Message) {
         // A gap in sequence numbers means loss only within a session.
         if self.session.replace(message.session) != Some(message.session) {
@@ -339,6 +340,7 @@ impl<P: UplinkPacket> Agent<P> {
     }
 
     /// Decides whether what has just arrived is worth a report before the slot ends.
+    #[inline]
     fn look_for_news(&mut self, now: Time) {
         if self.adapts_slots && self.urgent_at.is_none() && self.meter.has_news() {
             let (soonest, latest) = self.urgent_window;

@@ -16,6 +16,7 @@ const AMSDU_SUBFRAME_BYTES: u32 = 64;
 
 impl<P: UplinkPacket> Agent<P> {
     /// Takes an MPDU to this station that the monitor interface has shown.
+    #[inline]
     pub fn on_mpdu(&mut self, mpdu: &Mpdu) {
         self.counts.metered += 1;
         self.meter.on_mpdu(mpdu);
