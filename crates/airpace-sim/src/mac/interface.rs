@@ -200,6 +200,7 @@ impl FrameRecord {
     /// What a monitor interface at the receiver shows of `mpdu`, one of this frame's MPDUs, which
     /// carries IP packets of `bytes` in all. `rate` is that of [`FrameRecord::rate`].
     #[must_use]
+    #[inline]
     pub fn shown(&self, mpdu: &Mpdu, bytes: u32, rate: BitRate) -> meter::Mpdu {
         let frame = FrameHints {
             ampdu: Some(mpdu.ampdu),

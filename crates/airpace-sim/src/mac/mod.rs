@@ -324,6 +324,29 @@ impl<P: Packet + Clone> Mac<P> {
         self.outputs.pop_front()
     }
 
+    /// Whether [`Mac::poll`] and [`Mac::poll_control`] have nothing to tell.
+    #[inline]
+    pub(crate) fn is_silent(&self) -> bool {
+        self.outputs.is_empty() && self.controls.is_empty()
+    }
+
+    /// The same as [`Mac::poll`] if it would tell of an [`Output::Heard`] of this link without a
+    /// copy of the packet: the MPDU and the length of the packet.
+    #[inline]
+    pub(crate) fn poll_heard(&mut self, from: RadioId, to: RadioId) -> Option<(Mpdu, u32)> {
+        match self.outputs.front() {
+            Some(&Output::Heard {
+                mpdu,
+                bytes,
+                packet: None,
+            }) if mpdu.from == from && mpdu.to == to => {
+                self.outputs.pop_front();
+                Some((mpdu, bytes))
+            }
+            _ => None,
+        }
+    }
+
     /// The next control frame or beacon that has left the air and that its receiver has decoded;
     /// `None` when all have been told. There are none without [`MacConfig::controls`].
     pub fn poll_control(&mut self) -> Option<ControlRecord> {

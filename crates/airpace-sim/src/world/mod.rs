@@ -15,6 +15,7 @@ mod flow;
 mod forward;
 mod intake;
 mod outcome;
+mod outputs;
 mod parcel;
 mod proxy;
 mod record;
@@ -42,7 +43,7 @@ pub use roaming::{AccessPointOnChannel, HandOver, RoamingConfig, RoamingRules};
 pub use slots::{LinkSlot, NodeSlot, SlotRecord};
 pub use statistics::{DirectionCounts, FlowCounts, LinkCounts, Loss, Losses, WindowedLevel};
 
-use crate::mac::{Input, Output};
+use crate::mac::Input;
 use air::{Channel, channels};
 use airpace_units::Time;
 use event::{Agenda, Class, Event};
@@ -278,109 +279,6 @@ impl World {
         self.flows[index]
             .alarm
             .set(&mut self.agenda, Some(self.now), Class::Flow, index as u32);
-    }
-
-    /// Handles all that happens at this instant because of what has just been done.
-    fn settle(&mut self) {
-        self.drain();
-        while let Some(parcel) = self.unanswered.pop_front() {
-            let index = parcel.flow as usize;
-            self.take(parcel);
-            self.attend(index);
-            self.drain();
-        }
-    }
-
-    /// Handles the outputs of the channels until there are none.
-    fn drain(&mut self) {
-        // An output of one channel may be an input of another that was asked before it.
-        let mut busy = true;
-        while busy {
-            busy = false;
-            for index in 0..self.channels.len() {
-                while let Some(output) = self.channels[index].mac.poll() {
-                    self.on_output(index, output);
-                    busy = self.channels.len() > 1;
-                }
-                self.record_controls(index);
-                self.overhear_answer(index);
-                if !self.roamers.is_empty() {
-                    busy |= self.settle_management(index);
-                }
-            }
-        }
-    }
-
-    #[inline]
-    fn on_output(&mut self, index: usize, output: Output<Box<Parcel>>) {
-        let channel = &mut self.channels[index];
-        match output {
-            Output::Frame(frame) => {
-                let counted = frame.end >= self.begin;
-                channel.links.on_frame(&frame, self.begin);
-                if self.record.frames && counted {
-                    // There are far fewer than 2^32 channels.
-                    self.recorded.frames.push((index as u32, *frame));
-                }
-                self.overhear_frame(index, &frame);
-                if frame.decoded > 0
-                    && frame.from != frame.to
-                    && let Some(intake) = self.intake_of(index, frame.to)
-                {
-                    self.take_in_frame(intake);
-                }
-            }
-            Output::Heard {
-                mpdu,
-                bytes,
-                packet,
-            } => {
-                self.overhear_mpdu(index, &mpdu, bytes);
-                if let Some(packet) = packet {
-                    self.record_mpdu(index, mpdu, &packet);
-                    if self.is_multicast(&packet) {
-                        return;
-                    }
-                }
-                let channel = &mut self.channels[index];
-                let node = channel.nodes[mpdu.to.index()];
-                // The station's monitor interface shows what its proxy's agent counts.
-                if let Some(PacedBy { proxy, station }) = self.paced_by[node.0 as usize]
-                    && let Some(frame) = channel.links.last_frame(mpdu.from, mpdu.to)
-                {
-                    let managed = &mut self.proxies[proxy].stations[station];
-                    managed.on_mpdu(frame, &mpdu, bytes);
-                    if managed.has_news() {
-                        self.set_agent_alarm(proxy, station);
-                    }
-                }
-            }
-            Output::Delivered { at, mpdu, packet } => {
-                if packet.at_source {
-                    self.tell_left_source(packet.flow as usize);
-                }
-                let channel = &mut self.channels[index];
-                if at >= self.begin {
-                    let queued = packet.queued;
-                    channel.links.on_delivered(mpdu.from, mpdu.to, queued, at);
-                }
-                let [from, node] = [mpdu.from, mpdu.to].map(|radio| channel.nodes[radio.index()]);
-                if self.is_multicast(&packet) {
-                    return self.deliver_copy(packet);
-                }
-                match self.intake_of(index, mpdu.to) {
-                    Some(intake) => self.take_in(intake, from, packet),
-                    None => self.receive_from_air(from, node, packet),
-                }
-            }
-            Output::Dropped { reason, packet, .. } => {
-                let loss = Loss::from(reason);
-                if loss == Loss::Missed {
-                    self.count_copy(&packet);
-                }
-                self.lose(loss, packet);
-            }
-        }
     }
 
     /// Ends a slot of the recorded series and schedules the end of the next.

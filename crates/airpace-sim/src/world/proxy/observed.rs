@@ -38,6 +38,7 @@ impl ObservingBox {
 
 impl ProxyNode {
     /// Observes a packet that leaves for a station.
+    #[inline]
     pub(super) fn observe_sent(&mut self, now: Time, station: usize, parcel: &Parcel) {
         let Some(observing) = &mut self.observing else {
             return;

@@ -198,6 +198,13 @@ impl World {
         }
     }
 
+    /// Whether any radio hears what is on the air for others.
+    #[inline]
+    pub(in crate::world) fn overhears(&self) -> bool {
+        let mut observing = self.proxies.iter().flat_map(|proxy| &proxy.observing);
+        observing.any(|observing| observing.radio.is_some())
+    }
+
     /// Lets them hear an MPDU of that frame, which carries a packet of `bytes`.
     pub(in crate::world) fn overhear_mpdu(&mut self, channel: usize, mpdu: &Mpdu, bytes: u32) {
         let now = self.now;

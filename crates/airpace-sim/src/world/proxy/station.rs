@@ -105,34 +105,37 @@ impl ManagedStation {
         self.agent.as_ref().is_some_and(Agent::has_news)
     }
 
-    /// Takes a packet of an MPDU of `frame`. With the last of them the agent has the MPDU, as the
-    /// station's monitor interface shows it.
-    pub(in crate::world) fn on_mpdu(
+    /// Takes packets of MPDUs of `frame`, with their bytes. With the last of an MPDU the agent has
+    /// it, as the station's monitor interface shows it.
+    #[inline]
+    pub(in crate::world) fn on_mpdus(
         &mut self,
         frame: &FrameRecord,
-        mpdu: &mac::Mpdu,
-        packet_bytes: u32,
+        packets: impl Iterator<Item = (mac::Mpdu, u32)>,
     ) {
         if !self.monitored {
             return;
         }
         let Some(agent) = &mut self.agent else { return };
-        let (packets, bytes) = self.hearing;
-        let (packets, bytes) = (packets + 1, bytes.saturating_add(packet_bytes));
-        if packets < mpdu.packets {
-            self.hearing = (packets, bytes);
-            return;
-        }
-        self.hearing = (0, 0);
         let rate = match self.heard_at {
             Some((last, rate)) if last == frame.rate => rate,
             _ => frame.rate.rate(),
         };
         self.heard_at = Some((frame.rate, rate));
-        agent.on_mpdu(&frame.shown(mpdu, bytes, rate));
+        for (mpdu, packet_bytes) in packets {
+            let (packets, bytes) = self.hearing;
+            let (packets, bytes) = (packets + 1, bytes.saturating_add(packet_bytes));
+            if packets < mpdu.packets {
+                self.hearing = (packets, bytes);
+                continue;
+            }
+            self.hearing = (0, 0);
+            agent.on_mpdu(&frame.shown(&mpdu, bytes, rate));
+        }
     }
 
     /// Hands a packet of the tunnel to the agent.
+    #[inline]
     pub(in crate::world) fn on_tunnel_packet(
         &mut self,
         arrival: Time,
