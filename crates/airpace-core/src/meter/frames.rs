@@ -161,7 +161,7 @@ impl FrameMeter {
         self.slower >= OTHER_FRAMES || self.faster >= OTHER_FRAMES
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_arrival(&mut self, arrival: &Arrival) {
         self.tally.active = true;
         let starts_frame = match &self.classifier {

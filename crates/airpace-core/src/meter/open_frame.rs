@@ -121,7 +121,7 @@ impl OpenFrame {
 
     /// Whether `arrival` belongs to this frame. `gap` is the smallest time between frames, and
     /// `starts_frame` what the classifier says, if its times are all that is known of the arrival.
-    #[inline]
+    #[inline(always)]
     pub(super) fn takes(
         &self,
         arrival: &Arrival,
@@ -215,7 +215,7 @@ impl OpenFrame {
         Some(u64::try_from(us).unwrap_or(u64::MAX).min(LONGEST_PPDU_US))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn add(&mut self, arrival: &Arrival) {
         self.last = self.last.max(arrival.at);
         if let (Some((_, latest)), Some(us)) = (&mut self.tsft, arrival.hints.tsft_us) {

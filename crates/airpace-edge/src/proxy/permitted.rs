@@ -25,8 +25,12 @@ pub(super) struct Permitted {
 impl Permitted {
     /// Counts a packet that leaves and acknowledges so many bytes. Returns how many of them are charged: not
     /// more in a slot than twice what the station sent in one lately, and an allowance.
+    #[inline]
     pub(super) fn charge(&mut self, acknowledged_bytes: u32) -> u32 {
         self.packets += 1;
+        if acknowledged_bytes == 0 {
+            return 0;
+        }
         // A slot's bytes are far below 2^52; the conversion saturates.
         let most = ALLOWANCE_BYTES.saturating_add((2.0 * self.peak_bytes) as u64);
         let left = u32::try_from(most.saturating_sub(self.bytes)).unwrap_or(u32::MAX);

@@ -116,6 +116,7 @@ impl SlotStatistics {
         }
     }
 
+    #[inline]
     pub(super) fn on_sent(&mut self, bytes: u32, sojourn: Option<Duration>) {
         self.sent_bytes += u64::from(bytes);
         if let (Some(sojourn), Some(histogram)) = (sojourn, self.sojourn_us.as_mut()) {
@@ -226,7 +227,7 @@ impl<P: Packet> PacedStation<P> {
     }
 
     /// When the next packet may leave; `None` if not before another grant.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next_release(&self) -> Option<Time> {
         if self.dry_run {
             return Some(Time::ZERO);
@@ -244,6 +245,7 @@ impl<P: Packet> PacedStation<P> {
     }
 
     /// When the packet that may leave now was due; `None` if none may.
+    #[inline]
     pub(super) fn due(&self, now: Time) -> Option<Time> {
         let release = self.next_release().filter(|at| *at <= now)?;
         // In a dry run packets leave as they come, so nothing was due before.
@@ -341,6 +343,7 @@ impl<P: Packet> PacedStation<P> {
     }
 
     /// Charges the pacer and the slot's statistics for a packet that was due at `due` and leaves now.
+    #[inline(always)]
     pub(super) fn charge(
         &mut self,
         due: Time,

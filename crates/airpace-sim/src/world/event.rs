@@ -152,6 +152,12 @@ impl Alarm {
         }
     }
 
+    /// Whether an event of this alarm is to come.
+    #[inline]
+    pub(super) const fn is_set(self) -> bool {
+        self.scheduled.is_some()
+    }
+
     /// Notes that an event of this alarm has come at `now`; returns whether it is the earliest one
     /// set. Others were superseded by an earlier setting.
     #[inline]

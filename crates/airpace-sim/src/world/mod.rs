@@ -46,7 +46,7 @@ pub use statistics::{DirectionCounts, FlowCounts, LinkCounts, Loss, Losses, Wind
 use crate::mac::Input;
 use air::{Channel, channels};
 use airpace_units::Time;
-use event::{Agenda, Class, Event};
+use event::{Agenda, Alarm, Class, Event};
 use flow::{Flow, flows};
 use intake::Intake;
 use parcel::Spares;
@@ -67,6 +67,8 @@ pub struct World {
     begun: bool,
     /// When the run ends.
     end: Time,
+    /// Up to when the world runs before it returns to its caller.
+    until: Time,
     agenda: Agenda,
     channels: Vec<Channel>,
     /// The radios that do not hand over at once.
@@ -110,6 +112,7 @@ impl World {
             begin,
             begun: false,
             end: begin.saturating_add(config.duration),
+            until: Time::ZERO,
             agenda: Agenda::default(),
             channels: channels(&config, &mut intakes)?,
             intakes,
@@ -179,6 +182,7 @@ impl World {
     /// Runs up to and including `until`, but not beyond the end. Call it again to continue.
     pub fn run_until(&mut self, until: Time) {
         let until = until.min(self.end);
+        self.until = until;
         loop {
             let frame = self.next_frame();
             let event = self.agenda.next();
@@ -243,17 +247,53 @@ impl World {
             Class::Intake => self.interrupt(index),
             Class::Proxy => self.wake_proxy(index),
             Class::Roaming => self.wake_roamer(index),
-            Class::Flow => {
-                if self.flows[index].alarm.ring(at) {
-                    self.attend(index);
-                }
-            }
+            Class::Flow => self.wake_flow(index),
         }
         self.settle();
     }
 
+    /// Goes on at `due`, if that is later and nothing else happens before or at that time: what
+    /// has an alarm that is not set need not take the way over the agenda. Returns whether it does.
+    #[inline]
+    fn goes_on_at(&mut self, due: Option<Time>, alarm: Alarm) -> bool {
+        let Some(due) = due.filter(|_| !alarm.is_set()) else {
+            return false;
+        };
+        let is_next = due > self.now
+            && due <= self.until
+            && (self.begun || due <= self.begin)
+            && self.agenda.next().is_none_or(|at| due < at)
+            && self.next_frame().is_none_or(|(at, _)| due <= at)
+            && self.is_settled();
+        if is_next {
+            self.now = due;
+        }
+        is_next
+    }
+
+    /// Polls a flow at the time that it asked for, and again as long as nothing else happens before
+    /// the next time.
+    fn wake_flow(&mut self, index: usize) {
+        if !self.flows[index].alarm.ring(self.now) {
+            return;
+        }
+        loop {
+            self.poll_flow(index);
+            let flow = &self.flows[index];
+            if !self.goes_on_at(flow.deadline(), flow.alarm) {
+                return self.set_flow_alarm(index);
+            }
+        }
+    }
+
     /// Sends what a flow has to send now, and schedules the next time at which it must be polled.
     fn attend(&mut self, index: usize) {
+        self.poll_flow(index);
+        self.set_flow_alarm(index);
+    }
+
+    /// Sends what a flow has to send now.
+    fn poll_flow(&mut self, index: usize) {
         while let Some((node, parcel)) = self.flows[index].poll(self.now, &mut self.spares) {
             self.totals.sent += 1;
             self.send_from(node, parcel);
@@ -265,6 +305,9 @@ impl World {
         if self.flows[index].start_pulling(self.now) {
             self.pull_from(index);
         }
+    }
+
+    fn set_flow_alarm(&mut self, index: usize) {
         let flow = &mut self.flows[index];
         let due = flow.deadline();
         // The index was a `u32` before.

@@ -21,11 +21,23 @@ impl World {
     /// Handles the outputs of the channels until there are none.
     #[inline]
     pub(super) fn drain(&mut self) {
-        // Most events put a packet into a queue, of which nothing comes at once.
-        let is_silent = self.channels.iter().all(|channel| channel.mac.is_silent());
-        if !is_silent || !self.roamers.is_empty() {
+        if !self.is_drained() {
             self.drain_outputs();
         }
+    }
+
+    /// Whether the channels have nothing to tell: most events put a packet into a queue, of which
+    /// nothing comes at once.
+    #[inline]
+    fn is_drained(&self) -> bool {
+        let mut channels = self.channels.iter();
+        self.roamers.is_empty() && channels.all(|channel| channel.mac.is_silent())
+    }
+
+    /// Whether nothing more happens at this instant because of what has just been done.
+    #[inline]
+    pub(super) fn is_settled(&self) -> bool {
+        self.unanswered.is_empty() && self.is_drained()
     }
 
     fn drain_outputs(&mut self) {

@@ -165,13 +165,23 @@ impl World {
         self.drain_proxy(index);
     }
 
-    /// Calls a proxy at the time that it asked for.
+    /// Calls a proxy at the time that it asked for, and again as long as nothing else happens
+    /// before the next time.
     pub(in crate::world) fn wake_proxy(&mut self, index: usize) {
-        let now = self.now;
-        let proxy = &mut self.proxies[index];
-        if !proxy.alarm.ring(now) {
+        if !self.proxies[index].alarm.ring(self.now) {
             return;
         }
+        loop {
+            self.call_proxy(index);
+            if !self.goes_on_at(self.proxy_due(index), self.proxies[index].alarm) {
+                return self.set_proxy_alarm(index);
+            }
+        }
+    }
+
+    fn call_proxy(&mut self, index: usize) {
+        let now = self.now;
+        let proxy = &mut self.proxies[index];
         if !proxy.delayed.is_empty() {
             let delayed = core::mem::take(&mut proxy.delayed);
             for (due, report) in delayed {
@@ -184,11 +194,16 @@ impl World {
         }
         proxy.close_observed(now);
         proxy.edge.handle_timeout(now);
-        self.drain_proxy(index);
+        self.poll_proxy(index);
     }
 
-    /// Takes everything that a proxy has to send, has dropped, and has recorded.
+    /// Takes everything that a proxy has to send, has dropped, and has recorded, and sets its alarm.
     pub(super) fn drain_proxy(&mut self, index: usize) {
+        self.poll_proxy(index);
+        self.set_proxy_alarm(index);
+    }
+
+    fn poll_proxy(&mut self, index: usize) {
         let now = self.now;
         loop {
             let output = self.proxies[index].edge.poll(now);
@@ -210,7 +225,6 @@ impl World {
             }
         }
         self.proxies[index].take_records();
-        self.set_proxy_alarm(index);
     }
 
     #[inline]
@@ -252,13 +266,17 @@ impl World {
         }
     }
 
+    /// When a proxy must be called next.
     #[inline]
-    fn set_proxy_alarm(&mut self, index: usize) {
-        let proxy = &mut self.proxies[index];
+    fn proxy_due(&self, index: usize) -> Option<Time> {
         // A deadline in the past means now.
-        let due = proxy.deadline().map(|due| due.max(self.now));
+        self.proxies[index].deadline().map(|due| due.max(self.now))
+    }
+
+    fn set_proxy_alarm(&mut self, index: usize) {
+        let due = self.proxy_due(index);
         // There are far fewer than 2^32 proxies.
-        proxy
+        self.proxies[index]
             .alarm
             .set(&mut self.agenda, due, Class::Proxy, index as u32);
     }
