@@ -1,8 +1,9 @@
 //! Stations that are on another channel, sleep, or leave for another access point.
 
+use super::delivery::Address;
 use super::ids::{AccessFunctionId, CATEGORIES, LaneId};
 use super::window::{Fate, TryLimit};
-use super::{DropReason, Mac, Output, RadioId};
+use super::{DropReason, Mac, RadioId};
 use airpace_core::packet::Packet;
 use airpace_core::phy::AccessCategory;
 use airpace_core::queue;
@@ -54,14 +55,9 @@ impl<P: Packet + Clone> Mac<P> {
             let mut dropped = self.radios[from.index()].paths.forget(now, category, lane);
             self.settle_unsent(function, lane, &mut dropped);
             for packet in dropped {
-                self.outputs.push_back(Output::Dropped {
-                    at: now,
-                    from,
-                    to,
-                    category,
-                    reason: DropReason::Queue(queue::DropReason::Gone),
-                    packet,
-                });
+                let address = Address { from, to, category };
+                let reason = DropReason::Queue(queue::DropReason::Gone);
+                self.outputs.dropped(now, address, reason, packet);
             }
             // What is in the queueing discipline for it is dropped, and the others may go on.
             self.radios[from.index()].paths[category].refill(now);

@@ -7,14 +7,14 @@ use super::flight::Flight;
 use super::frame::Rules;
 use super::group::GroupReception;
 use super::link::Link;
+use super::outputs::Outputs;
 use super::path::CategoryPath;
 use super::window::{Fate, Reception, Tell, TryLimit};
-use super::{DropReason, FrameRecord, Mac, Mpdu, Output, RadioId};
+use super::{DropReason, FrameRecord, Mac, Mpdu, RadioId};
 use airpace_core::packet::Packet;
 use airpace_core::phy::{AccessCategory, Medium, Timing, TxRate};
 use airpace_units::Time;
 use core::time::Duration;
-use std::collections::VecDeque;
 
 /// How an exchange ended.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +61,15 @@ pub(super) struct Address {
 }
 
 impl Address {
+    /// That of the frames of `link`.
+    pub(super) const fn of(link: &Link, category: AccessCategory) -> Self {
+        Self {
+            from: link.from,
+            to: link.to,
+            category,
+        }
+    }
+
     #[inline(always)]
     fn mpdu(self, reception: Reception) -> Mpdu {
         let Self { from, to, category } = self;
@@ -81,7 +90,7 @@ struct Told<'t, P> {
     at: Time,
     address: Address,
     group: Option<&'t GroupReception>,
-    outputs: &'t mut VecDeque<Output<P>>,
+    outputs: &'t mut Outputs<P>,
 }
 
 impl<P: Clone> Told<'_, P> {
@@ -93,14 +102,13 @@ impl<P: Clone> Told<'_, P> {
 }
 
 impl<P: Clone> Tell<P> for Told<'_, P> {
-    #[inline]
+    // A reception that is passed in memory is written in parts and read as a whole, which makes the
+    // processor wait for the writes.
+    #[inline(always)]
     fn heard(&mut self, bytes: u32, packet: Option<P>, reception: Reception) {
         let Some(group) = self.group else {
-            return self.outputs.push_back(Output::Heard {
-                mpdu: self.address.mpdu(reception),
-                bytes,
-                packet,
-            });
+            let mpdu = self.address.mpdu(reception);
+            return self.outputs.heard(mpdu, bytes, packet);
         };
         let fate = Fate::Heard {
             bytes,
@@ -110,14 +118,13 @@ impl<P: Clone> Tell<P> for Told<'_, P> {
         self.tell_of_group(group, fate);
     }
 
-    #[inline]
+    #[inline(always)]
     fn released(&mut self, packet: P, reception: Reception) {
         match self.group {
-            None => self.outputs.push_back(Output::Delivered {
-                at: self.at,
-                mpdu: self.address.mpdu(reception),
-                packet,
-            }),
+            None => {
+                let mpdu = self.address.mpdu(reception);
+                self.outputs.delivered(self.at, mpdu, packet);
+            }
             Some(group) => self.tell_of_group(group, Fate::Released { packet, reception }),
         }
     }
@@ -125,9 +132,7 @@ impl<P: Clone> Tell<P> for Told<'_, P> {
     #[inline]
     fn given_up(&mut self, packet: P) {
         match self.group {
-            None => self
-                .outputs
-                .push_back(Fate::GivenUp { packet }.output(self.at, self.address)),
+            None => Fate::GivenUp { packet }.tell(self.at, self.address, self.outputs),
             Some(group) => self.tell_of_group(group, Fate::GivenUp { packet }),
         }
     }
@@ -217,15 +222,9 @@ impl<P: Packet + Clone> Mac<P> {
             None => !clean,
         };
         self.next_ampdu = self.next_ampdu.wrapping_add(1);
-        // The record comes before the packets, but is complete only when their fate is known.
-        let index = self.outputs.len();
-        self.outputs.push_back(Output::Frame(Box::new(record)));
+        self.outputs.begin_frame();
         let (outputs, at) = (&mut self.outputs, exchange.at);
-        let address = Address {
-            from: record.from,
-            to: record.to,
-            category: record.category,
-        };
+        let address = Address::of(link, record.category);
         let group = self.group.of(link);
         let mut tell = Told {
             at,
@@ -259,9 +258,7 @@ impl<P: Packet + Clone> Mac<P> {
         if decoded > 0 && !link.group {
             record.airtime += self.rules.medium.sifs() + flight.built.response;
         }
-        if let Some(Output::Frame(reported)) = self.outputs.get_mut(index) {
-            **reported = record;
-        }
+        self.outputs.complete_frame(&record);
         let received = alone.map_or(record.airtime, |alone| alone.sum);
         self.account(flight, &record, received);
         decoded
@@ -316,11 +313,7 @@ impl<P: Packet + Clone> Mac<P> {
         }
         let path = &mut self.radios[function.radio.index()].paths[function.category];
         let link = &mut self.links[flight.link.index()];
-        let address = Address {
-            from: link.from,
-            to: link.to,
-            category: function.category,
-        };
+        let address = Address::of(link, function.category);
         let outputs = &mut self.outputs;
         let group = self.group.of(link);
         let mut tell = Told {
@@ -394,32 +387,20 @@ impl<P: Packet + Clone> Mac<P> {
 }
 
 impl<P> Fate<P> {
-    /// What the caller is told of a packet.
-    pub(super) fn output(self, at: Time, address: Address) -> Output<P> {
-        let Address { from, to, category } = address;
+    /// Tells the caller of a packet.
+    pub(super) fn tell(self, at: Time, address: Address, outputs: &mut Outputs<P>) {
         match self {
             Self::Heard {
                 bytes,
                 packet,
                 reception,
-            } => Output::Heard {
-                mpdu: address.mpdu(reception),
-                bytes,
-                packet,
-            },
-            Self::Released { packet, reception } => Output::Delivered {
-                at,
-                mpdu: address.mpdu(reception),
-                packet,
-            },
-            Self::GivenUp { packet } => Output::Dropped {
-                at,
-                from,
-                to,
-                category,
-                reason: DropReason::RetryLimit,
-                packet,
-            },
+            } => outputs.heard(address.mpdu(reception), bytes, packet),
+            Self::Released { packet, reception } => {
+                outputs.delivered(at, address.mpdu(reception), packet);
+            }
+            Self::GivenUp { packet } => {
+                outputs.dropped(at, address, DropReason::RetryLimit, packet);
+            }
         }
     }
 }

@@ -1,9 +1,10 @@
 //! A packet comes from the network layer: it goes into the transmit path of its category, and the
 //! access function contends for the channel if it had nothing to send before.
 
+use super::delivery::Address;
 use super::ids::{AccessFunctionId, LaneId, LinkId};
 use super::path::LaneDrop;
-use super::{DropReason, Mac, Output, RadioAirtime, RadioId};
+use super::{DropReason, Mac, RadioAirtime, RadioId};
 use airpace_core::packet::Packet;
 use airpace_core::queue::Dropped;
 use airpace_units::Time;
@@ -14,15 +15,10 @@ impl<P: Packet + Clone> Mac<P> {
     pub(super) fn send(&mut self, now: Time, from: RadioId, to: RadioId, packet: P) {
         let radio = self.radios.get(from.index());
         let Some((radio, peer)) = radio.and_then(|radio| Some((radio, radio.peer(to)?))) else {
-            self.outputs.push_back(Output::Dropped {
-                at: now,
-                from,
-                to,
-                category: packet.category(),
-                reason: DropReason::UnknownLink,
-                packet,
-            });
-            return;
+            let category = packet.category();
+            let address = Address { from, to, category };
+            let reason = DropReason::UnknownLink;
+            return self.outputs.dropped(now, address, reason, packet);
         };
         let category = radio.config.category.unwrap_or(packet.category());
         let (link, lane) = (peer.link, peer.lanes[category]);
@@ -69,14 +65,9 @@ impl<P: Packet + Clone> Mac<P> {
         let paths = &mut self.radios[function.radio.index()].paths;
         while let Some((lane, Dropped { reason, packet })) = paths[category].poll_drop() {
             let link = &self.links[paths[category].lane(lane).link.index()];
-            self.outputs.push_back(Output::Dropped {
-                at,
-                from: link.from,
-                to: link.to,
-                category,
-                reason: DropReason::Queue(reason),
-                packet,
-            });
+            let address = Address::of(link, category);
+            let reason = DropReason::Queue(reason);
+            self.outputs.dropped(at, address, reason, packet);
         }
         while let Some(drop) = paths.poll_flow_drop() {
             let LaneDrop {
@@ -84,15 +75,9 @@ impl<P: Packet + Clone> Mac<P> {
                 link,
                 dropped: Dropped { reason, packet },
             } = drop;
-            let link = &self.links[link.index()];
-            self.outputs.push_back(Output::Dropped {
-                at,
-                from: link.from,
-                to: link.to,
-                category,
-                reason: DropReason::Queue(reason),
-                packet,
-            });
+            let address = Address::of(&self.links[link.index()], category);
+            let reason = DropReason::Queue(reason);
+            self.outputs.dropped(at, address, reason, packet);
         }
     }
 

@@ -4,11 +4,11 @@ use super::delivery::Address;
 use super::exchange::Exchange;
 use super::flight::Flight;
 use super::link::Link;
+use super::outputs::Outputs;
 use super::window::Fate;
-use super::{DropReason, Mac, Output, RadioId};
+use super::{DropReason, Mac, RadioId};
 use airpace_core::packet::Packet;
 use airpace_units::Time;
-use std::collections::VecDeque;
 
 /// Which members of a group have received the last frame that was sent to one.
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ impl<P: Clone> Fate<P> {
         at: Time,
         address: Address,
         group: &GroupReception,
-        outputs: &mut VecDeque<Output<P>>,
+        outputs: &mut Outputs<P>,
     ) {
         for &to in &group.received {
             let copy = match &self {
@@ -92,24 +92,18 @@ impl<P: Clone> Fate<P> {
                     packet: packet.clone(),
                 },
             };
-            outputs.push_back(copy.output(at, Address { to, ..address }));
+            copy.tell(at, Address { to, ..address }, outputs);
         }
         let (Self::Released { packet, .. } | Self::GivenUp { packet }) = self else {
             return;
         };
         if group.received.is_empty() && group.missed.is_empty() {
             // There is nobody.
-            return outputs.push_back(Self::GivenUp { packet }.output(at, address));
+            return Self::GivenUp { packet }.tell(at, address, outputs);
         }
         for &to in &group.missed {
-            outputs.push_back(Output::Dropped {
-                at,
-                from: address.from,
-                to,
-                category: address.category,
-                reason: DropReason::Missed,
-                packet: packet.clone(),
-            });
+            let address = Address { to, ..address };
+            outputs.dropped(at, address, DropReason::Missed, packet.clone());
         }
     }
 }

@@ -85,6 +85,7 @@ mod interface;
 mod link;
 mod management;
 mod neighbours;
+mod outputs;
 mod path;
 mod radio;
 mod tally;
@@ -123,6 +124,7 @@ use ids::{ContenderId, LinkId};
 use link::Link;
 use management::Manager;
 use neighbours::Neighbourhood;
+use outputs::Outputs;
 use radio::Radio;
 use std::collections::VecDeque;
 
@@ -181,7 +183,7 @@ pub struct Mac<P> {
     winners: Vec<ContenderId>,
     /// Number of the next frame in records.
     next_ampdu: u32,
-    outputs: VecDeque<Output<P>>,
+    outputs: Outputs<P>,
     /// Control frames and beacons, if they are to be reported.
     controls: VecDeque<ControlRecord>,
     /// The radios that listen to frames for everybody.
@@ -225,7 +227,7 @@ impl<P: Packet + Clone> Mac<P> {
             next: None,
             winners: Vec::new(),
             next_ampdu: 0,
-            outputs: VecDeque::new(),
+            outputs: Outputs::new(),
             controls: VecDeque::new(),
             listeners: Vec::new(),
             managers: Vec::new(),
@@ -321,7 +323,7 @@ impl<P: Packet + Clone> Mac<P> {
     /// The next thing that has happened; `None` when all have been told.
     #[inline]
     pub fn poll(&mut self) -> Option<Output<P>> {
-        self.outputs.pop_front()
+        self.outputs.pop()
     }
 
     /// Whether [`Mac::poll`] and [`Mac::poll_control`] have nothing to tell.
@@ -334,17 +336,7 @@ impl<P: Packet + Clone> Mac<P> {
     /// copy of the packet: the MPDU and the length of the packet.
     #[inline]
     pub(crate) fn poll_heard(&mut self, from: RadioId, to: RadioId) -> Option<(Mpdu, u32)> {
-        match self.outputs.front() {
-            Some(&Output::Heard {
-                mpdu,
-                bytes,
-                packet: None,
-            }) if mpdu.from == from && mpdu.to == to => {
-                self.outputs.pop_front();
-                Some((mpdu, bytes))
-            }
-            _ => None,
-        }
+        self.outputs.pop_heard(from, to)
     }
 
     /// The next control frame or beacon that has left the air and that its receiver has decoded;

@@ -9,13 +9,11 @@ use airpace_core::phy::TxRate;
 use airpace_units::Time;
 use std::collections::VecDeque;
 
-/// An MPDU that was composed and with which not both ends are done.
-#[derive(Debug)]
-struct Entry<P> {
-    /// Its first packet, until it is handed over in order or given up; the others are in
-    /// [`Window::more`].
-    packet: Option<P>,
-    /// When that packet had come.
+/// An MPDU that was composed and with which not both ends are done. Its packets are in
+/// [`Window::packets`].
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// When its first packet had come.
     since: Time,
     bytes: u32,
     /// The frame in which it was decoded.
@@ -125,10 +123,9 @@ pub(super) struct TryLimit {
 #[derive(Debug)]
 pub(super) struct Window<P> {
     /// Oldest first, with consecutive sequence numbers.
-    entries: VecDeque<Entry<P>>,
-    /// The packets of A-MSDUs but for the first of each, of the entries from `released` on, in
-    /// order.
-    more: VecDeque<P>,
+    entries: VecDeque<Entry>,
+    /// The packets of the entries from `released` on, in order.
+    packets: VecDeque<P>,
     /// Entries at the head whose packets have been handed over or given up.
     released: usize,
     /// Packets that were sent and are neither handed over nor given up.
@@ -145,7 +142,7 @@ impl<P: Packet + Clone> Window<P> {
     pub(super) const fn new() -> Self {
         Self {
             entries: VecDeque::new(),
-            more: VecDeque::new(),
+            packets: VecDeque::new(),
             released: 0,
             in_flight: 0,
             head: 0,
@@ -162,7 +159,7 @@ impl<P: Packet + Clone> Window<P> {
     /// The 12-bit sequence number of the oldest MPDU that its sender is not done with, from which a
     /// block-ack request asks.
     pub(super) fn start(&self) -> u16 {
-        let is_open = |entry: &Entry<P>| entry.state != SenderState::Settled;
+        let is_open = |entry: &Entry| entry.state != SenderState::Settled;
         let offset = self.entries.iter().position(is_open);
         let offset = offset.unwrap_or(self.entries.len());
         sequence_number(self.head + offset as u64)
@@ -232,12 +229,12 @@ impl<P: Packet + Clone> Window<P> {
         let Some((since, packet)) = queue.pop() else {
             return;
         };
+        self.packets.push_back(packet);
         for _ in 1..packets {
-            self.more.extend(queue.pop().map(|(_, packet)| packet));
+            self.packets.extend(queue.pop().map(|(_, packet)| packet));
         }
         self.in_flight += usize::from(packets);
         self.entries.push_back(Entry {
-            packet: Some(packet),
             since,
             bytes,
             ampdu: 0,
@@ -262,14 +259,15 @@ impl<P: Packet + Clone> Window<P> {
         mut lost: impl FnMut(u32) -> bool,
         tell: &mut impl Tell<P>,
     ) -> u16 {
-        // `more_index` counts the packets in `more` that belong to the entries so far.
-        let (mut decoded, mut more_index) = (0, 0);
+        // `end` counts the packets that belong to the entries so far.
+        let (mut decoded, mut end) = (0, 0);
         for (offset, entry) in self.entries.iter_mut().enumerate() {
-            let first = more_index;
-            more_index += if offset < self.released {
+            let first = end;
+            // An MPDU whose packets were handed over in order has none here any more.
+            end += if offset < self.released {
                 0
             } else {
-                usize::from(entry.packets) - 1
+                usize::from(entry.packets)
             };
             if entry.state != SenderState::Framed(frame) {
                 continue;
@@ -293,21 +291,17 @@ impl<P: Packet + Clone> Window<P> {
                 retry,
                 packets: entry.packets,
             };
-            // An MPDU whose packets were handed over in order has none here any more.
-            let carried = entry
-                .packet
-                .iter()
-                .chain(self.more.iter().skip(first).take(more_index - first));
             if rules.monitor != Monitoring::Off {
-                for packet in carried.clone() {
+                for index in first..end {
+                    let packet = &self.packets[index];
                     let copy = (rules.monitor == Monitoring::Packets).then(|| packet.clone());
                     tell.heard(packet.bytes(), copy, reception);
                 }
             }
             if !rules.in_order && !again {
                 self.in_flight -= usize::from(entry.packets);
-                for packet in carried {
-                    tell.released(packet.clone(), reception);
+                for index in first..end {
+                    tell.released(self.packets[index].clone(), reception);
                 }
                 entry.handed = true;
             }
@@ -369,7 +363,7 @@ impl<P: Packet + Clone> Window<P> {
         if self.released > 0 {
             return;
         }
-        let is_plain = |entry: &Entry<P>| {
+        let is_plain = |entry: &Entry| {
             entry.state == SenderState::Framed(frame)
                 && entry.received
                 && entry.packets == 1
@@ -389,7 +383,7 @@ impl<P: Packet + Clone> Window<P> {
             settled.acked += 1;
             settled.packets += 1;
             self.in_flight -= 1;
-            if let Some(packet) = entry.packet {
+            if let Some(packet) = self.packets.pop_front() {
                 tell.released(packet, reception);
             }
         }
@@ -434,7 +428,7 @@ impl<P: Packet + Clone> Window<P> {
                 self.head += 1;
             }
             let sequence = sequence_number(self.head + self.released as u64);
-            let Some(entry) = self.entries.get_mut(self.released) else {
+            let Some(entry) = self.entries.get(self.released) else {
                 break;
             };
             if !entry.received && entry.state != SenderState::Settled {
@@ -449,12 +443,10 @@ impl<P: Packet + Clone> Window<P> {
             };
             let (received, handed) = (entry.received, entry.handed);
             let packets = usize::from(entry.packets);
-            let more = self.more.drain(..packets - 1);
             if !handed {
                 self.in_flight -= packets;
             }
-            let packets = entry.packet.take().into_iter().chain(more);
-            for packet in packets.filter(|_| !handed) {
+            for packet in self.packets.drain(..packets).filter(|_| !handed) {
                 if received {
                     tell.released(packet, reception);
                 } else {

@@ -263,8 +263,11 @@ impl World {
             && due <= self.until
             && (self.begun || due <= self.begin)
             && self.agenda.next().is_none_or(|at| due < at)
-            && self.next_frame().is_none_or(|(at, _)| due <= at)
-            && self.is_settled();
+            && self.is_settled()
+            && self
+                .channels
+                .iter()
+                .all(|channel| channel.due.is_none_or(|at| due <= at));
         if is_next {
             self.now = due;
         }
