@@ -48,7 +48,6 @@ use airpace_core::report::SlotReport;
 use airpace_core::report::claims::Ledger;
 use airpace_units::{StationId, Time};
 use bursts::Bursts;
-use core::time::Duration;
 use interactive::AirtimeBudget;
 use permitted::Permitted;
 use station::PacedStation;
@@ -81,8 +80,8 @@ pub struct Proxy<P> {
     next_decision: Time,
     last_decision: Option<Time>,
     bursts: Bursts,
-    /// See [`GATHER_SHARE`].
-    gather: Duration,
+    /// See [`GATHER_SHARE`], nanoseconds.
+    gather_ns: u64,
     records: VecDeque<SlotRecord>,
     events: VecDeque<Event>,
     drops: VecDeque<DroppedPacket<P>>,
@@ -111,7 +110,8 @@ impl<P: Packet> Proxy<P> {
             next_decision: Time::ZERO.saturating_add(config.slot),
             last_decision: None,
             bursts: Bursts::new(config.stations.len()),
-            gather: config.pace.burst / GATHER_SHARE,
+            gather_ns: u64::try_from((config.pace.burst / GATHER_SHARE).as_nanos())
+                .unwrap_or(u64::MAX),
             config,
             stations,
             law,
@@ -291,29 +291,35 @@ impl<P: Packet> Proxy<P> {
     }
 
     /// A packet that was dropped since the last call.
+    #[inline]
     pub fn poll_drop(&mut self) -> Option<DroppedPacket<P>> {
         self.drops.pop_front()
     }
 
     /// The next record of a station's slot, if records are made.
+    #[inline]
     pub fn poll_record(&mut self) -> Option<SlotRecord> {
         self.records.pop_front()
     }
 
     /// The next event that an operator should know of.
+    #[inline]
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
     /// When the next packets that a pacer holds back may leave, if any are held back.
     #[must_use]
+    #[inline]
     pub fn release(&self) -> Option<Time> {
-        let released = self.turns.next_release();
-        released.map(|release| release.saturating_add(self.gather))
+        let released = self.turns.next_release()?;
+        let gathered = released.as_nanos().saturating_add(self.gather_ns);
+        Some(Time::from_nanos(gathered))
     }
 
     /// When [`Proxy::handle_timeout`] and [`Proxy::poll`] are to be called next.
     #[must_use]
+    #[inline]
     pub fn deadline(&self) -> Option<Time> {
         if self.turns.is_ready() {
             return Some(Time::ZERO);

@@ -332,6 +332,13 @@ impl<P: Packet + Clone> Mac<P> {
         self.outputs.is_empty() && self.controls.is_empty()
     }
 
+    /// The same as [`Mac::poll`] if it would tell of an [`Output::Delivered`] of this link: when the
+    /// packet was handed over, and the packet.
+    #[inline]
+    pub(crate) fn poll_delivered(&mut self, from: RadioId, to: RadioId) -> Option<(Time, P)> {
+        self.outputs.pop_delivered(from, to)
+    }
+
     /// The same as [`Mac::poll`] if it would tell of an [`Output::Heard`] of this link without a
     /// copy of the packet: the MPDU and the length of the packet.
     #[inline]

@@ -125,6 +125,19 @@ impl<P> Outputs<P> {
         })
     }
 
+    /// The next output if it is that a packet was handed over that came over this link: when, and
+    /// the packet.
+    #[inline]
+    pub(super) fn pop_delivered(&mut self, from: RadioId, to: RadioId) -> Option<(Time, P)> {
+        match self.entries.front() {
+            Some(&Entry::Delivered { at, mpdu }) if mpdu.from == from && mpdu.to == to => {
+                self.entries.pop_front();
+                Some((at, self.packets.pop_front()?))
+            }
+            _ => None,
+        }
+    }
+
     /// The next output if it is that an MPDU of this link was heard of which no copy was made: the
     /// MPDU and the length of the packet.
     #[inline]

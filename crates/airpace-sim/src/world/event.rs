@@ -74,9 +74,14 @@ impl Agenda {
     }
 
     #[inline]
-    pub(super) fn next(&mut self) -> Option<Time> {
-        self.settle();
-        self.heap.peek().map(|Reverse(key)| Event::time_of(*key))
+    pub(super) fn next(&self) -> Option<Time> {
+        let first = if self.taken {
+            // The next one is one of the two below the first.
+            self.heap.as_slice().iter().skip(1).take(2).max()
+        } else {
+            self.heap.peek()
+        };
+        first.map(|Reverse(key)| Event::time_of(*key))
     }
 
     #[inline]

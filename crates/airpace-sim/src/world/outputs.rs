@@ -4,6 +4,7 @@ use super::air::Channel;
 use super::proxy::PacedBy;
 use super::{Loss, Parcel, World};
 use crate::mac::{Mpdu, Output};
+use airpace_units::Time;
 
 impl World {
     /// Handles all that happens at this instant because of what has just been done.
@@ -97,24 +98,23 @@ impl World {
                 }
                 self.on_heard(index, mpdu, bytes, false);
             }
-            Output::Delivered { at, mpdu, packet } => {
-                if packet.at_source {
-                    self.tell_left_source(packet.flow as usize);
+            Output::Delivered { at, mpdu, packet } => match self.intake_of(index, mpdu.to) {
+                None if !self.has_multicast => self.on_delivered(index, &mpdu, at, packet),
+                intake => {
+                    let channel = &self.channels[index];
+                    let link = channel.links.of(mpdu.from, mpdu.to);
+                    let [from, node] =
+                        [mpdu.from, mpdu.to].map(|radio| channel.nodes[radio.index()]);
+                    self.note_delivered(index, link, at, &packet);
+                    if self.is_multicast(&packet) {
+                        return self.deliver_copy(packet);
+                    }
+                    match intake {
+                        Some(intake) => self.take_in(intake, from, packet),
+                        None => self.receive_from_air(from, node, packet),
+                    }
                 }
-                let channel = &mut self.channels[index];
-                if at >= self.begin {
-                    let queued = packet.queued;
-                    channel.links.on_delivered(mpdu.from, mpdu.to, queued, at);
-                }
-                let [from, node] = [mpdu.from, mpdu.to].map(|radio| channel.nodes[radio.index()]);
-                if self.is_multicast(&packet) {
-                    return self.deliver_copy(packet);
-                }
-                match self.intake_of(index, mpdu.to) {
-                    Some(intake) => self.take_in(intake, from, packet),
-                    None => self.receive_from_air(from, node, packet),
-                }
-            }
+            },
             Output::Dropped { reason, packet, .. } => {
                 let loss = Loss::from(reason);
                 if loss == Loss::Missed {
@@ -122,6 +122,37 @@ impl World {
                 }
                 self.lose(loss, packet);
             }
+        }
+    }
+
+    /// Hands a packet over that has come over the air, and those that have come with it over the
+    /// same link.
+    fn on_delivered(&mut self, index: usize, mpdu: &Mpdu, at: Time, packet: Box<Parcel>) {
+        let (from, to) = (mpdu.from, mpdu.to);
+        let channel = &self.channels[index];
+        let link = channel.links.of(from, to);
+        let [sender, receiver] = [from, to].map(|radio| channel.nodes[radio.index()]);
+        let mut next = Some((at, packet));
+        while let Some((at, packet)) = next {
+            self.note_delivered(index, link, at, &packet);
+            self.receive_from_air(sender, receiver, packet);
+            next = self.channels[index].mac.poll_delivered(from, to);
+        }
+    }
+
+    /// Tells the source of a packet that it has left, if the source wants to know, and counts the
+    /// time that it has spent on its link.
+    #[inline]
+    fn note_delivered(&mut self, index: usize, link: Option<usize>, at: Time, packet: &Parcel) {
+        if packet.at_source {
+            self.tell_left_source(packet.flow as usize);
+        }
+        if at >= self.begin
+            && let Some(link) = link
+        {
+            self.channels[index]
+                .links
+                .on_delivered(link, packet.queued, at);
         }
     }
 

@@ -87,7 +87,19 @@ impl Spares {
     pub(super) fn fill(&mut self, parcel: Parcel) -> Box<Parcel> {
         match self.0.pop() {
             Some(mut spare) => {
-                *spare = parcel;
+                // Field by field: a whole parcel would be put together elsewhere and moved here.
+                spare.flow = parcel.flow;
+                spare.sequence = parcel.sequence;
+                spare.sent = parcel.sent;
+                spare.bytes = parcel.bytes;
+                spare.to = parcel.to;
+                spare.category = parcel.category;
+                spare.ecn = parcel.ecn;
+                spare.spin = parcel.spin;
+                spare.queued = parcel.queued;
+                spare.at_source = parcel.at_source;
+                spare.tunnel = parcel.tunnel;
+                spare.payload = parcel.payload;
                 spare
             }
             None => Box::new(parcel),

@@ -237,15 +237,20 @@ impl Routes {
         if at == to {
             return None;
         }
-        let here = *self.places.get(at.0 as usize)?;
-        let there = *self.places.get(to.0 as usize)?;
+        let here = self.places.get(at.0 as usize)?;
+        let there = self.places.get(to.0 as usize)?;
         let (target, last) = match there {
-            Place::Core(target) => (target, None),
+            Place::Core(target) => (*target, &None),
             // There is no way but the last hop.
-            Place::End { at, back, .. } => (at, Some(back?)),
+            Place::End { at, back, .. } => {
+                if back.is_none() {
+                    return None;
+                }
+                (*at, back)
+            }
         };
-        match here {
-            Place::Core(here) if here == target => last,
+        match *here {
+            Place::Core(here) if here == target => *last,
             Place::Core(here) => self.paths_to(target)[here],
             Place::End { at, out, .. } => {
                 let is_reachable = at == target || self.paths_to(target)[at].is_some();

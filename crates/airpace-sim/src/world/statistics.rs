@@ -337,7 +337,7 @@ impl Links {
 
     /// Index of the link between two radios.
     #[inline]
-    fn of(&self, from: RadioId, to: RadioId) -> Option<usize> {
+    pub(super) fn of(&self, from: RadioId, to: RadioId) -> Option<usize> {
         let number = self.rows.get(from.index())?.get(to.index())?;
         Some(*number as usize)
     }
@@ -365,11 +365,9 @@ impl Links {
     /// Records the time that a delivered packet spent on a link, from `queued`, its arrival at the
     /// sender's queue, to the end of the frame that delivered it at `at`.
     #[inline]
-    pub(super) fn on_delivered(&mut self, from: RadioId, to: RadioId, queued: Time, at: Time) {
-        if let Some(link) = self.of(from, to) {
-            let wait = self.links[link].wait.get_or_insert_default();
-            wait.record_since(queued, at);
-        }
+    pub(super) fn on_delivered(&mut self, link: usize, queued: Time, at: Time) {
+        let wait = self.links[link].wait.get_or_insert_default();
+        wait.record_since(queued, at);
     }
 
     /// The last frame of a link.

@@ -244,6 +244,7 @@ impl World {
         }
     }
 
+    #[inline]
     fn send_to_station(&mut self, index: usize, station: usize, mut parcel: Box<Parcel>) {
         let proxy = &mut self.proxies[index];
         proxy.observe_sent(self.now, station, &parcel);

@@ -228,6 +228,7 @@ impl ProxyNode {
     }
 
     /// When the proxy must be called next.
+    #[inline]
     fn deadline(&self) -> Option<Time> {
         let mut due = self.edge.deadline();
         let observed = self.observing.as_ref().map(|observing| observing.slot_end);
@@ -239,6 +240,7 @@ impl ProxyNode {
     }
 
     /// Takes over the proxy's records and changes of mode.
+    #[inline]
     fn take_records(&mut self) {
         while let Some(record) = self.edge.poll_record() {
             let station = self.stations[record.station.index()].node;
