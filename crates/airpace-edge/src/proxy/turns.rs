@@ -101,8 +101,11 @@ impl Turns {
     fn first_waiting(&self) -> Option<Wait> {
         if self.taken {
             // The next one is one of the two below the first.
-            let next = self.waiting.as_slice().iter().skip(1).take(2).max();
-            return next.map(|Reverse(wait)| *wait);
+            let entries = self.waiting.as_slice();
+            return entries
+                .get(1)
+                .max(entries.get(2))
+                .map(|Reverse(wait)| *wait);
         }
         self.waiting.peek().map(|Reverse(wait)| *wait)
     }

@@ -77,7 +77,8 @@ impl Agenda {
     pub(super) fn next(&self) -> Option<Time> {
         let first = if self.taken {
             // The next one is one of the two below the first.
-            self.heap.as_slice().iter().skip(1).take(2).max()
+            let entries = self.heap.as_slice();
+            entries.get(1).max(entries.get(2))
         } else {
             self.heap.peek()
         };

@@ -206,6 +206,7 @@ impl World {
     }
 
     /// The channel whose MAC must be called first.
+    #[inline]
     fn next_frame(&self) -> Option<(Time, usize)> {
         self.channels
             .iter()
@@ -283,8 +284,9 @@ impl World {
         loop {
             self.poll_flow(index);
             let flow = &self.flows[index];
-            if !self.goes_on_at(flow.deadline(), flow.alarm) {
-                return self.set_flow_alarm(index);
+            let due = flow.deadline();
+            if !self.goes_on_at(due, flow.alarm) {
+                return self.set_flow_alarm(index, due);
             }
         }
     }
@@ -292,7 +294,7 @@ impl World {
     /// Sends what a flow has to send now, and schedules the next time at which it must be polled.
     fn attend(&mut self, index: usize) {
         self.poll_flow(index);
-        self.set_flow_alarm(index);
+        self.set_flow_alarm(index, self.flows[index].deadline());
     }
 
     /// Sends what a flow has to send now.
@@ -310,21 +312,18 @@ impl World {
         }
     }
 
-    fn set_flow_alarm(&mut self, index: usize) {
-        let flow = &mut self.flows[index];
-        let due = flow.deadline();
+    #[inline]
+    fn set_flow_alarm(&mut self, index: usize, due: Option<Time>) {
         // The index was a `u32` before.
-        flow.alarm
+        self.flows[index]
+            .alarm
             .set(&mut self.agenda, due, Class::Flow, index as u32);
     }
 
     /// Schedules a flow to be polled once everything of this instant has happened. The packets of
     /// one frame arrive at one instant, and what answers them sees them all.
     fn wake(&mut self, index: usize) {
-        // The index was a `u32` before.
-        self.flows[index]
-            .alarm
-            .set(&mut self.agenda, Some(self.now), Class::Flow, index as u32);
+        self.set_flow_alarm(index, Some(self.now));
     }
 
     /// Ends a slot of the recorded series and schedules the end of the next.

@@ -8,7 +8,7 @@ use airpace_units::Time;
 
 impl World {
     /// Handles all that happens at this instant because of what has just been done.
-    #[inline]
+    #[inline(always)]
     pub(super) fn settle(&mut self) {
         self.drain();
         while let Some(parcel) = self.unanswered.pop_front() {

@@ -80,16 +80,22 @@ impl Gate {
 
     /// The time since the start at which the source's own clock shows `own_ns`. Calls must be in
     /// order of time.
+    #[inline]
     pub(super) fn pass(&mut self, own_ns: u64, stream: &mut Stream) -> u64 {
         if let Activity::OnOff { on, off } = self.activity {
-            self.skip(own_ns, on, off);
-            // An on-period that ends at u64::MAX never ends: the sums below have saturated.
-            while own_ns >= self.on_until_ns && self.on_until_ns < u64::MAX {
-                self.off_ns = self.off_ns.saturating_add(off.draw_ns(stream));
-                self.on_until_ns = self.on_until_ns.saturating_add(on.draw_ns(stream));
-            }
+            self.alternate(own_ns, on, off, stream);
         }
         own_ns.saturating_add(self.off_ns)
+    }
+
+    /// Draws on- and off-periods up to `own_ns`.
+    fn alternate(&mut self, own_ns: u64, on: Period, off: Period, stream: &mut Stream) {
+        self.skip(own_ns, on, off);
+        // An on-period that ends at u64::MAX never ends: the sums below have saturated.
+        while own_ns >= self.on_until_ns && self.on_until_ns < u64::MAX {
+            self.off_ns = self.off_ns.saturating_add(off.draw_ns(stream));
+            self.on_until_ns = self.on_until_ns.saturating_add(on.draw_ns(stream));
+        }
     }
 
     /// Takes the mean for all but the last [`MAX_ROUNDS`] on- and off-periods within a long gap:

@@ -208,7 +208,7 @@ impl Iterator for Source {
         }
         let (own_ns, payload_bytes) = self.state.next(&mut self.stream)?;
         let since_start = self.gate.pass(own_ns, &mut self.stream);
-        let at = self.start.saturating_add(Duration::from_nanos(since_start));
+        let at = Time::from_nanos(self.start.as_nanos().saturating_add(since_start));
         if at >= self.stop {
             self.left = 0;
             return None;
@@ -257,6 +257,7 @@ impl PatternState {
         }
     }
 
+    #[inline]
     fn next(&mut self, stream: &mut Stream) -> Option<(u64, u32)> {
         match self {
             Self::Constant {

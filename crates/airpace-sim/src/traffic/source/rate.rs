@@ -95,6 +95,7 @@ impl Ticker {
     }
 
     /// Returns the current tick and moves on to the next; `None` while the rate is zero.
+    #[inline]
     pub(super) fn tick(&mut self) -> Option<u64> {
         let gap = self.gap?;
         let now = self.at_ns;

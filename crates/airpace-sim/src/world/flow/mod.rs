@@ -303,7 +303,7 @@ impl Flow {
     }
 
     /// When the flow must be polled next, unless a packet arrives earlier.
-    #[inline]
+    #[inline(always)]
     pub(super) fn deadline(&self) -> Option<Time> {
         match &self.ends {
             Ends::Open(open) => open.deadline(),

@@ -140,7 +140,7 @@ impl World {
             self.schedule_report_load(index, station);
             self.set_agent_alarm(index, station);
         }
-        self.set_proxy_alarm(index);
+        self.set_proxy_alarm(index, self.proxy_due(index));
     }
 
     /// Lets the proxy pull packets from a flow that has started.
@@ -173,8 +173,9 @@ impl World {
         }
         loop {
             self.call_proxy(index);
-            if !self.goes_on_at(self.proxy_due(index), self.proxies[index].alarm) {
-                return self.set_proxy_alarm(index);
+            let due = self.proxy_due(index);
+            if !self.goes_on_at(due, self.proxies[index].alarm) {
+                return self.set_proxy_alarm(index, due);
             }
         }
     }
@@ -200,7 +201,7 @@ impl World {
     /// Takes everything that a proxy has to send, has dropped, and has recorded, and sets its alarm.
     pub(super) fn drain_proxy(&mut self, index: usize) {
         self.poll_proxy(index);
-        self.set_proxy_alarm(index);
+        self.set_proxy_alarm(index, self.proxy_due(index));
     }
 
     fn poll_proxy(&mut self, index: usize) {
@@ -274,8 +275,7 @@ impl World {
         self.proxies[index].deadline().map(|due| due.max(self.now))
     }
 
-    fn set_proxy_alarm(&mut self, index: usize) {
-        let due = self.proxy_due(index);
+    fn set_proxy_alarm(&mut self, index: usize, due: Option<Time>) {
         // There are far fewer than 2^32 proxies.
         self.proxies[index]
             .alarm

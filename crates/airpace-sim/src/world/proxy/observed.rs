@@ -144,7 +144,7 @@ impl ProxyNode {
 
 impl World {
     /// Shows a packet that passes `node`, or ends there, to the proxy there, if it observes the packet's sender.
-    #[inline]
+    #[inline(always)]
     pub(in crate::world) fn observe_passing(&mut self, node: NodeId, parcel: &Parcel) {
         if !self.proxies.is_empty() {
             self.show_passing(node, parcel);
