@@ -1,8 +1,7 @@
 //! The agenda of events, and alarms that move.
 
+use super::heap::Heap;
 use airpace_units::Time;
-use core::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// The kinds of events, in the order in which events of one instant happen.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -54,7 +53,7 @@ pub(super) struct Event {
 /// The future events in the total order time, class, index; see [`salt`] for flows of one instant.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
-    heap: BinaryHeap<Reverse<u128>>,
+    heap: Heap,
     /// Whether the first entry has been taken already. Most events schedule a successor, which then
     /// replaces the first entry: one walk down the heap instead of two.
     taken: bool,
@@ -63,42 +62,32 @@ pub(super) struct Agenda {
 impl Agenda {
     #[inline]
     pub(super) fn push(&mut self, event: Event) {
-        let entry = Reverse(event.key());
-        if core::mem::take(&mut self.taken)
-            && let Some(mut first) = self.heap.peek_mut()
-        {
-            *first = entry;
-            return;
+        if core::mem::take(&mut self.taken) {
+            self.heap.replace_first(event.key());
+        } else {
+            self.heap.push(event.key());
         }
-        self.heap.push(entry);
     }
 
     #[inline]
     pub(super) fn next(&self) -> Option<Time> {
         let first = if self.taken {
-            // The next one is one of the two below the first.
-            let entries = self.heap.as_slice();
-            entries.get(1).max(entries.get(2))
+            self.heap.second()
         } else {
-            self.heap.peek()
+            self.heap.first()
         };
-        first.map(|Reverse(key)| Event::time_of(*key))
+        first.map(Event::time_of)
     }
 
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Event> {
-        self.settle();
-        let first = self.heap.peek().map(|Reverse(key)| Event::of(*key));
+        // The entry that was taken, if no successor has replaced it.
+        if core::mem::take(&mut self.taken) {
+            self.heap.remove_first();
+        }
+        let first = self.heap.first().map(Event::of);
         self.taken = first.is_some();
         first
-    }
-
-    /// Removes the entry that was taken, if no successor has replaced it.
-    #[inline]
-    fn settle(&mut self) {
-        if core::mem::take(&mut self.taken) {
-            self.heap.pop();
-        }
     }
 }
 

@@ -13,6 +13,7 @@ mod error;
 mod event;
 mod flow;
 mod forward;
+mod heap;
 mod intake;
 mod outcome;
 mod outputs;
@@ -255,7 +256,7 @@ impl World {
 
     /// Goes on at `due`, if that is later and nothing else happens before or at that time: what
     /// has an alarm that is not set need not take the way over the agenda. Returns whether it does.
-    #[inline]
+    #[inline(always)]
     fn goes_on_at(&mut self, due: Option<Time>, alarm: Alarm) -> bool {
         let Some(due) = due.filter(|_| !alarm.is_set()) else {
             return false;
