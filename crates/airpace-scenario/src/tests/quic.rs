@@ -211,6 +211,60 @@ fn quic_beside_another_network_that_always_sends_has_its_part_of_the_air() {
     }
 }
 
+/// Answers of such a client cease while its frames are short, and what it takes was then taken for the other station's: that had 0.66 to
+/// 0.78 of what agents give.
+#[test]
+fn tcp_beside_a_client_whose_frames_are_not_all_answered_has_what_agents_give() {
+    for (client, stations) in [
+        ("ack_every = 10", [(9, false), (2, true)]),
+        ("ack_every = 10", [(9, false), (1, true)]),
+        ("merge = true", [(7, false), (0, true)]),
+    ] {
+        let text = |proxy: &str| away(&cell_of(client, &stations, proxy));
+        let (agents, observed) = (figures(&text(AGENTS)).0, figures(&text(OBSERVED)).0);
+        println!("{client} {stations:?}: {agents:.1?}, {observed:.1?}");
+        for (observed, agents) in observed.iter().zip(agents) {
+            assert!(*observed >= 0.9 * agents, "{observed} {agents}");
+        }
+    }
+}
+
+/// The same with another access point on the channel that sends 20 Mbit/s of UDP at MCS 4.
+fn beside_a_light_network(cell: &str) -> String {
+    let cell = cell
+        .replace("kind = \"station\"", "kind = \"station\"\nap = \"ap\"")
+        .replace("kind = \"ping\"", "kind = \"ping\"\nto = \"s0\"");
+    cell + "[[node]]\nname = \"other-ap\"\nkind = \"ap\"\n\
+            [[node]]\nname = \"other-server\"\nkind = \"host\"\n\
+            [[node]]\nname = \"other\"\nkind = \"station\"\nap = \"other-ap\"\nrate = \"mcs 4\"\n\
+            [[wire]]\na = \"other-server\"\nb = \"other-ap\"\n\
+            [[flow]]\nname = \"other-load\"\nkind = \"udp-cbr\"\nfrom = \"other-server\"\nto = \"other\"\nrate = \"20 Mbit/s\"\n"
+}
+
+/// A network that sends a little was not noticed: its frames seemed to be those of the slower stations, which had 0.5 to 0.8 of what
+/// agents give.
+#[test]
+fn stations_beside_a_network_that_sends_a_little_have_their_part_of_the_air() {
+    for client in ["", "merge = true", "ack_every = 10"] {
+        for stations in [
+            &[(9, false), (4, true)][..],
+            &[(9, false), (9, true)],
+            &[(4, false), (4, false), (4, false)],
+        ] {
+            let text =
+                |proxy: &str| beside_a_light_network(&away(&cell_of(client, stations, proxy)));
+            let (agents, agents_ms) = figures(&text(AGENTS));
+            let (observed, p95_ms) = figures(&text(OBSERVED));
+            println!(
+                "{client} {stations:?}: {agents:.1?} {agents_ms:.0} ms, {observed:.1?} {p95_ms:.0} ms"
+            );
+            for (observed, agents) in observed.iter().zip(&agents).take(stations.len()) {
+                assert!(*observed >= 0.75 * agents, "{observed} {agents}");
+            }
+        }
+    }
+}
+
 /// The law had known the overhead of the time with the other network, and the sensor saw no frames of clients that seemed to answer
 /// seldom: the download had 0.45 of what agents give after the network had gone.
 #[test]
