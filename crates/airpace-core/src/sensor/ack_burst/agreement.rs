@@ -48,16 +48,10 @@ impl Agreement {
     pub(super) fn share(&self) -> Option<f64> {
         (self.slots >= FEWEST).then_some(self.mean)
     }
-}
 
-impl Agreement {
-    fn is_below(&self, share: f64) -> bool {
-        self.share().is_some_and(|own| own < share)
-    }
-
-    /// Whether other networks seem to send, by frames that are answered over QUIC.
+    /// Whether other networks seem to send, if this is the share of frames that are answered over QUIC.
     pub(super) fn is_among_others(&self) -> bool {
-        self.is_below(SENDING.1)
+        self.share().is_some_and(|share| share < SENDING.1)
     }
 }
 
