@@ -254,8 +254,9 @@ impl World {
         self.settle();
     }
 
-    /// Goes on at `due`, if that is later and nothing else happens before or at that time: what
-    /// has an alarm that is not set need not take the way over the agenda. Returns whether it does.
+    /// Advances the world to `due` if that is later than now and nothing else happens until then, so
+    /// that whoever asked for that time need not go through the agenda. Its alarm must not be set.
+    /// Returns whether the world has advanced.
     #[inline(always)]
     fn goes_on_at(&mut self, due: Option<Time>, alarm: Alarm) -> bool {
         let Some(due) = due.filter(|_| !alarm.is_set()) else {

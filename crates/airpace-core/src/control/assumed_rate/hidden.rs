@@ -49,8 +49,8 @@ pub(super) struct Hidden {
     witness: Witness,
     /// Whether clients are asked if other networks send.
     asked: Asked,
-    /// Whether the times of frames show that no other network sends.
-    is_alone: bool,
+    /// What the transits of the last slot show of other networks.
+    pub(super) others: OtherNetworks,
     /// When stations last uploaded.
     uploaded: Option<Time>,
     /// What the stations with a role may be sent.
@@ -159,7 +159,7 @@ impl Hidden {
             let round_s = clients as f64 * length.as_secs_f64() / turns;
             is_queued = self.asked.note_wait(wait_s, round_s);
             let turns_show = Asked::is_alone(TURN_S * turns / length.as_secs_f64());
-            if turns_show || self.is_alone {
+            if turns_show || self.others == OtherNetworks::Silent {
                 self.settle(now, true);
                 return;
             }
@@ -340,10 +340,10 @@ impl AssumeRates {
     fn note_clients(&mut self, now: Time, has_upload: bool) {
         let hidden = &mut self.hidden;
         hidden.clients.note(now, &self.reports);
-        hidden.is_alone = self
-            .reports
-            .iter()
-            .any(|report| report.others == OtherNetworks::Silent);
+        // The same for all stations that a box observes.
+        let mut shown = self.reports.iter().map(|report| report.others);
+        let shown = shown.find(|others| *others != OtherNetworks::Unknown);
+        hidden.others = shown.unwrap_or_default();
         hidden.witness.note(now, &self.reports, &hidden.clients);
         let is_recent = |at: &Time| now.saturating_since(*at) < UPLOADED_WITHIN;
         hidden.uploaded = hidden.uploaded.filter(is_recent);

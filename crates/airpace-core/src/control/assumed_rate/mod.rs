@@ -226,9 +226,7 @@ impl AssumeRates {
             assumed.seen_at = Some(now);
             part.frame = means;
         }
-        let mut shown = self.reports.iter().map(|report| report.others);
-        let others_send = shown.clone().any(|others| others == OtherNetworks::Sending);
-        if shown.any(|others| others == OtherNetworks::Silent) {
+        if self.hidden.others == OtherNetworks::Silent {
             self.foreign.observe(0.0, 0.0);
         }
         let unseen = self.unseen(now);
@@ -239,14 +237,14 @@ impl AssumeRates {
             upload_share: has_upload
                 .then(|| self.known_upload_share(&unseen))
                 .flatten(),
-            others_send,
+            others_send: self.hidden.others == OtherNetworks::Sending,
             foreign_share: self.hidden.foreign_share().unwrap_or(self.foreign.share),
         };
         if self.remainder.is_unusual(now) {
             // Means over the last frames do not fit what the stations that nobody sees are sent now.
             return self.remaining(now, &parts, alone, &others);
         }
-        // What they take of the round is not the others'.
+        // Stations that pause in this slot take a part of its rounds too.
         let mut besides = self.pausing(now);
         besides.extend_from_slice(&unseen);
         let beside = Others {

@@ -114,50 +114,46 @@ impl AssumeRates {
         let mut unseen = Vec::new();
         for (idx, sample) in self.unseen_samples(now) {
             let station = self.reports[idx].station;
-            let bps = self.assumed(station).bps;
             let is_budgeted = self.budgeted_bps(station).is_some();
-            let packet_bytes = sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
             unseen.push(UnseenPart {
-                station,
                 may_dip: !is_budgeted && waits_unseen(&sample, is_full) && !is_uploader(&sample),
-                is_uploader: is_uploader(&sample),
                 is_told: is_budgeted || is_told(&sample, is_full),
-                weight: self.remainder.weight(station),
-                pps: sample.sent_pps.unwrap_or(0.0),
-                packet_s: packet_airtime_s(packet_bytes, bps),
-                bits: sample.packet_bits(),
-                uplink_per_s: sample.uplink_frames_per_s,
+                ..self.told_part(station, &sample)
             });
         }
         unseen
     }
 
-    /// What is sent to stations whose frames no sensor sees in this slot, but whose rates frames have told a moment ago: those that
-    /// a client need not answer any more, because they hold too few packets, or of rounds that take as long as the slot.
+    /// What is sent to stations of which no frame was seen in this slot, but was a moment ago. Their frames hold fewer packets than a
+    /// client must answer, or come in rounds as long as the slot.
     pub(super) fn pausing(&mut self, now: Time) -> Vec<UnseenPart> {
         let mut pausing = Vec::new();
         for idx in 0..self.reports.len() {
             let station = self.reports[idx].station;
-            let Some(sample) = Sample::read(&self.reports[idx]).filter(Sample::is_unseen) else {
-                continue;
-            };
-            if self.remembered(station, now).is_none() {
-                continue;
+            if let Some(sample) = Sample::read(&self.reports[idx])
+                && sample.is_unseen()
+                && self.remembered(station, now).is_some()
+            {
+                pausing.push(self.told_part(station, &sample));
             }
-            let packet_bytes = sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
-            pausing.push(UnseenPart {
-                station,
-                may_dip: false,
-                is_uploader: is_uploader(&sample),
-                is_told: true,
-                weight: self.remainder.weight(station),
-                pps: sample.sent_pps.unwrap_or(0.0),
-                packet_s: packet_airtime_s(packet_bytes, self.assumed(station).bps),
-                bits: sample.packet_bits(),
-                uplink_per_s: sample.uplink_frames_per_s,
-            });
         }
         pausing
+    }
+
+    /// What is sent to a station whose airtime per packet is the assumed one, so that nothing asks for it.
+    fn told_part(&mut self, station: StationId, sample: &Sample) -> UnseenPart {
+        let packet_bytes = sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
+        UnseenPart {
+            station,
+            may_dip: false,
+            is_uploader: is_uploader(sample),
+            is_told: true,
+            weight: self.remainder.weight(station),
+            pps: sample.sent_pps.unwrap_or(0.0),
+            packet_s: packet_airtime_s(packet_bytes, self.assumed(station).bps),
+            bits: sample.packet_bits(),
+            uplink_per_s: sample.uplink_frames_per_s,
+        }
     }
 
     /// Airtime per packet to the stations whose frames no sensor sees, if the round tells it. `parts` are

@@ -1,7 +1,7 @@
 //! Whether the times of frames agree with each other, which they do where no other network sends.
 //!
-//! Where other networks always send, their frames stand between about half of the frames and their answers, and where they send a
-//! little, between enough of them. Frames of the cell itself do not have that effect: they are answered.
+//! Frames of other networks come between a frame and its answer and make that transit longer. Frames of the cell itself do not, if
+//! they are answered: the next transit then begins with the answer. Those to a station that answers nothing do.
 
 use crate::report::OtherNetworks;
 
